@@ -7,14 +7,15 @@ import (
 	"io"
 	"net"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/go-zookeeper/zk"
+
 	"github.com/lockscope/lockscope/internal/jute"
 	"github.com/lockscope/lockscope/internal/must"
-
-	"github.com/go-zookeeper/zk"
 )
 
 // errNotReadOnly is KeeperException.Code.NOTREADONLY.
@@ -35,49 +36,35 @@ const gathered = 2 * time.Millisecond
 func withSession(t *testing.T) *wired {
 	near, far := net.Pipe()
 	w := &wired{t: t, server: far}
-	w.tap = &Tap{Gather: gathered, DialContext: func(context.Context, string, string) (net.Conn, error) { return near, nil }}
+	dial := func(context.Context, string, string) (net.Conn, error) { return near, nil }
+	w.tap = &Tap{Gather: gathered, DialContext: dial}
 	conn := must.Have(w.tap.Dial("tcp", "zk:2181", 0))(t)
 	w.conn = conn
 	go func() { _, _ = io.Copy(io.Discard, conn) }() // go-zookeeper reads
-	go func() { _, _ = conn.Write(framed(make([]byte, 44))) }()
+	go func() { _, _ = conn.Write(jute.AppendBuffer(nil, make([]byte, 44))) }()
 	w.sent()
 	const timeout, session = 30_000, 7
-	greeting := binary.BigEndian.AppendUint32(nil, 0)
-	greeting = binary.BigEndian.AppendUint32(greeting, timeout)
-	greeting = binary.BigEndian.AppendUint64(greeting, session)
-	w.say(append(greeting, make([]byte, 20)...))
+	w.say(words(0, timeout, 0, session, 0, 0, 0, 0, 0))
 	return w
-}
-
-func framed(body []byte) []byte {
-	return append(binary.BigEndian.AppendUint32(nil, uint32(len(body))), body...)
 }
 
 // sent returns the next frame sent to the server.
 func (w *wired) sent() []byte {
 	var size [4]byte
-	if _, err := io.ReadFull(w.server, size[:]); err != nil {
-		w.t.Error(err)
-	}
+	must.Have(io.ReadFull(w.server, size[:]))(w.t)
 	body := make([]byte, binary.BigEndian.Uint32(size[:]))
-	if _, err := io.ReadFull(w.server, body); err != nil {
-		w.t.Error(err)
-	}
+	must.Have(io.ReadFull(w.server, body))(w.t)
 	return body
 }
 
 // say sends a frame from the server, and waits until it has been read.
 func (w *wired) say(body []byte) {
-	if _, err := w.server.Write(framed(body)); err != nil {
-		w.t.Error(err)
-	}
+	must.Have(w.server.Write(jute.AppendBuffer(nil, body)))(w.t)
 	synctest.Wait()
 }
 
 // answer sends a reply without a body, or an event without a path.
-func (w *wired) answer(xid int32) {
-	w.say(append(binary.BigEndian.AppendUint32(nil, uint32(xid)), make([]byte, 24)...))
-}
+func (w *wired) answer(xid int32) { w.say(words(xid, 0, 0, 0, 0, 0, 0)) }
 
 func (w *wired) request() (xid int32) {
 	go w.tap.Send(7, func(int, Reply) {}, listRequest("/"))
@@ -98,91 +85,81 @@ func (w *wired) sync() (xid int32) {
 }
 
 // refuse answers with an error code.
-func (w *wired) refuse(xid, code int32) {
-	w.say(jute.AppendInt(append(jute.AppendInt(nil, xid), make([]byte, 8)...), code))
+func (w *wired) refuse(xid, code int32) { w.say(words(xid, 0, 0, code)) }
+
+// lateNews has steps on a wire, see play, and the time during which news was late, since the greeting.
+var lateNews = []struct {
+	name, steps string
+	from, to    time.Duration
+}{
+	{"an event a second after the newest answer", "1s event", 0, 0},
+	{"an event long after the newest answer", "4s event", 0, 4 * time.Second},
+	{"several", "4s event 1s event", 0, 5 * time.Second},
+	{"a sync that was answered at once", "4s sync answer 1s event", 0, 0},
+	{"by a server that has no leader and only reads", "4s sync refuse 1s event", 0, 0},
+	{"a sync that was throttled", "4s sync throttle event", 0, 4 * time.Second},
+	{"a sync that was answered late, alone", "1s sync 4s answer", 0, 0},
+	{"an event after a sync that was answered late", "1s sync 4s answer event", time.Second, 5 * time.Second},
+	{
+		"a follower that answers by itself, cut off from its leader",
+		strings.Repeat("1s ping ask answer ", 4) + "event", 0, 4 * time.Second,
+	},
+	{"a late answer to a request", "2s ask 3s answer", 0, 5 * time.Second},
+	{"a prompt answer after a long silence", "9s ask answer", 0, 0},
 }
 
-var lateNews = map[string]struct {
-	happens  func(w *wired)
-	from, to time.Duration // since the greeting
-}{
-	"an event a second after the newest answer": {happens: func(w *wired) { time.Sleep(time.Second); w.answer(xidEvent) }},
-	"an event long after the newest answer":     {func(w *wired) { time.Sleep(4 * time.Second); w.answer(xidEvent) }, 0, 4 * time.Second},
-	"several": {func(w *wired) {
-		time.Sleep(4 * time.Second)
-		w.answer(xidEvent)
-		time.Sleep(time.Second)
-		w.answer(xidEvent)
-	}, 0, 5 * time.Second},
-	"a sync that was answered at once": {happens: func(w *wired) {
-		time.Sleep(4 * time.Second)
-		w.answer(w.sync())
-		time.Sleep(time.Second)
-		w.answer(xidEvent)
-	}},
-	"by a server that has no leader and only reads": {happens: func(w *wired) {
-		time.Sleep(4 * time.Second)
-		w.refuse(w.sync(), errNotReadOnly)
-		time.Sleep(time.Second)
-		w.answer(xidEvent)
-	}},
-	"a sync that was throttled": {func(w *wired) {
-		time.Sleep(4 * time.Second)
-		w.refuse(w.sync(), errThrottled)
-		w.answer(xidEvent)
-	}, 0, 4 * time.Second},
-	"a sync that was answered late, alone": {happens: func(w *wired) {
-		time.Sleep(time.Second)
-		xid := w.sync()
-		time.Sleep(4 * time.Second)
-		w.answer(xid)
-	}},
-	"an event after a sync that was answered late": {func(w *wired) {
-		time.Sleep(time.Second)
-		xid := w.sync()
-		time.Sleep(4 * time.Second)
-		w.answer(xid)
-		w.answer(xidEvent)
-	}, time.Second, 5 * time.Second},
-	"a follower that answers by itself, cut off from its leader": {func(w *wired) {
-		for range 4 {
-			time.Sleep(time.Second)
-			go func() { _, _ = w.conn.Write(framed(jute.AppendInt(jute.AppendInt(nil, xidPing), 11))) }()
+// play performs steps of the client and the server. A duration is a silence.
+func (w *wired) play(steps string) {
+	var xid int32
+	for step := range strings.FieldsSeq(steps) {
+		switch step {
+		case "event":
+			w.answer(xidEvent)
+		case "ask":
+			xid = w.request()
+		case "sync":
+			xid = w.sync()
+		case "answer":
+			w.answer(xid)
+		case "refuse":
+			w.refuse(xid, errNotReadOnly)
+		case "throttle":
+			w.refuse(xid, errThrottled)
+		case "ping":
+			go func() { _, _ = w.conn.Write(frame(xidPing, 11)) }()
 			w.sent()
 			w.answer(xidPing)
-			w.answer(w.request())
+		default:
+			time.Sleep(must.Have(time.ParseDuration(step))(w.t))
 		}
-		w.answer(xidEvent)
-	}, 0, 4 * time.Second},
-	"a late answer to a request": {func(w *wired) {
-		time.Sleep(2 * time.Second)
-		xid := w.request()
-		time.Sleep(3 * time.Second)
-		w.answer(xid)
-	}, 0, 5 * time.Second},
-	"a prompt answer after a long silence": {happens: func(w *wired) { time.Sleep(9 * time.Second); w.answer(w.request()) }},
+	}
+}
+
+// onWire runs a test with a session on synctest's clock.
+func onWire(t *testing.T, test func(t *testing.T, w *wired)) {
+	synctest.Test(t, func(t *testing.T) {
+		w := withSession(t)
+		defer w.server.Close()
+		defer w.conn.Close()
+		test(t, w)
+	})
 }
 
 func TestLatenessCountsFromLastAnswer(t *testing.T) {
 	t.Parallel()
-	for name, tt := range lateNews {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := withSession(t)
-				defer w.server.Close()
-				defer w.conn.Close()
+	for _, tt := range lateNews {
+		t.Run(tt.name, func(t *testing.T) {
+			onWire(t, func(t *testing.T, w *wired) {
 				begun := time.Now()
-				tt.happens(w)
+				w.play(tt.steps)
 				from, until := w.tap.Late()
 				if tt.to == 0 && until.IsZero() {
 					return
 				}
-				if from.Sub(begun) != tt.from || until.Sub(begun) != tt.to {
-					t.Errorf("late from %v to %v, want %v to %v", from.Sub(begun), until.Sub(begun), tt.from, tt.to)
-				}
-				if _, again := w.tap.Late(); !again.IsZero() {
-					t.Error("reported twice")
-				}
+				must.Equal(t, from.Sub(begun), tt.from, "late from")
+				must.Equal(t, until.Sub(begun), tt.to, "late until")
+				_, again := w.tap.Late()
+				must.True(t, again.IsZero(), "reported twice")
 			})
 		})
 	}
@@ -190,10 +167,7 @@ func TestLatenessCountsFromLastAnswer(t *testing.T) {
 
 func TestSyncsAreRateLimited(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := withSession(t)
-		defer w.server.Close()
-		defer w.conn.Close()
+	onWire(t, func(t *testing.T, w *wired) {
 		begun := time.Now()
 		must.Equal(t, w.sync(), 0, "a sync right after the greeting")
 		time.Sleep(time.Second)
@@ -212,26 +186,100 @@ func TestSyncsAreRateLimited(t *testing.T) {
 	})
 }
 
+// Fast events are read in batches, slow ones at once. A caller that waits for an answer, or for one
+// event, does not wait for others.
+func TestFastEventsAreBatched(t *testing.T) {
+	t.Parallel()
+	const events = 4 * manyFast
+	for name, tt := range map[string]struct {
+		apart, want time.Duration // want is the time to read all
+		pending     bool
+	}{
+		"fast":                                {apart: gathered / 10, want: manyFast*gathered/10 + (events-manyFast-2)*gathered},
+		"fast, while a request is unanswered": {apart: gathered / 10, want: events * gathered / 10, pending: true},
+		"slowly":                              {apart: 2 * gathered, want: events * 2 * gathered},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onWire(t, func(t *testing.T, w *wired) {
+				time.Sleep(time.Second) // since the greeting
+				if tt.pending {
+					w.request()
+				}
+				start := time.Now()
+				for range events { // each event is read before the next can be written
+					time.Sleep(tt.apart)
+					w.answer(xidEvent)
+				}
+				if took := time.Since(start); took < tt.want-gathered || took > tt.want+2*gathered {
+					t.Errorf("read within %v, want %v", took, tt.want)
+				}
+				time.Sleep(gathered)
+			})
+		})
+	}
+}
+
+// A connection that never commits keeps only the marks from which a lease can be computed.
+func TestReadsAloneLeaveFewMarks(t *testing.T) {
+	t.Parallel()
+	onWire(t, func(t *testing.T, w *wired) {
+		_, timeout := w.tap.Session()
+		for range 10_000 {
+			time.Sleep(timeout / 20)
+			w.answer(w.request())
+		}
+		w.tap.mu.Lock()
+		defer w.tap.mu.Unlock()
+		marks := w.tap.current.marks
+		if n := len(marks); n < 20 || n > marksPerTimeout+2 {
+			t.Errorf("%d marks", n)
+		}
+		if age := time.Since(marks[0].sent); age < timeout-timeout/20 {
+			t.Errorf("the oldest mark is only %v old", age)
+		}
+	})
+}
+
+// Only requests of the session are marks: an authentication does not keep the session alive.
+func TestAuthRequestsDoNotProveSession(t *testing.T) {
+	t.Parallel()
+	onWire(t, func(t *testing.T, w *wired) {
+		c := w.tap.current
+		const xidAuth, opPing = -4, 11
+		for _, ask := range []struct {
+			op    int32
+			marks int
+		}{{opAuth, 1}, {opAuth, 1}, {opPing, 2}, {opAuth, 2}} {
+			time.Sleep(5 * time.Second)
+			before := lastAck(w.tap)
+			xid := int32(xidAuth)
+			if ask.op == opPing {
+				xid = xidPing
+			}
+			go func() { _, _ = w.conn.Write(frame(xid, ask.op)) }()
+			w.sent()
+			w.answer(xid)
+			w.tap.mu.Lock()
+			n := len(c.marks)
+			w.tap.mu.Unlock()
+			if acknowledged := lastAck(w.tap).After(before); n != ask.marks || acknowledged != (ask.op != opAuth) {
+				t.Errorf("operation %d: %d marks, want %d; acknowledged: %v", ask.op, n, ask.marks, acknowledged)
+			}
+		}
+	})
+}
+
 // Events and answers are delivered in the server's order: the event of a change before an answer that
 // shows it.
 func TestEventsAndRepliesKeepServerOrder(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := withSession(t)
-		defer w.server.Close()
-		defer w.conn.Close()
+	onWire(t, func(t *testing.T, w *wired) {
 		var heard []string
 		w.tap.Listen(func(path string, what zk.EventType) { heard = append(heard, fmt.Sprint(path, " ", what)) }, nil)
 		go w.tap.Send(7, func(int, Reply) { heard = append(heard, "answer") }, anyRequest)
 		xid := int32(binary.BigEndian.Uint32(w.sent()))
-		event := binary.BigEndian.AppendUint32(nil, uint32(0xffffffff))
-		event = append(event, make([]byte, 12)...)
-		event = jute.AppendInt(jute.AppendInt(event, int32(zk.EventNodeDeleted)), 3)
-		event = framed(jute.AppendString(event, "/l"))
-		answer := framed(append(binary.BigEndian.AppendUint32(nil, uint32(xid)), make([]byte, 12)...))
-		if _, err := w.server.Write(slices.Concat(event, answer)); err != nil {
-			t.Error(err)
-		}
+		event := jute.AppendString(words(xidEvent, 0, 0, 0, int32(zk.EventNodeDeleted), 3), "/l")
+		must.Have(w.server.Write(slices.Concat(jute.AppendBuffer(nil, event), frame(xid, 0, 0, 0))))(t)
 		synctest.Wait()
 		must.Same(t, heard, []string{"/l EventNodeDeleted", "answer"}, "heard")
 	})

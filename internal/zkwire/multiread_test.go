@@ -1,11 +1,10 @@
-package zkwire_test
+package zkwire
 
 import (
 	"bytes"
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
@@ -15,82 +14,25 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/internal/zkserver"
-	"github.com/lockscope/lockscope/internal/zkwire"
 )
-
-func TestMain(m *testing.M) { servertest.Main(m) }
-
-// tapped is a client with a tapped connection. It records go-zookeeper's events.
-type tapped struct {
-	*zk.Conn
-	tap    *zkwire.Tap
-	events chan zk.Event
-}
-
-func dial(t testing.TB, addr string) tapped {
-	t.Helper()
-	c := tapped{tap: &zkwire.Tap{}, events: make(chan zk.Event, 1000)}
-	conn, all, err := zk.Connect([]string{addr}, 10*time.Second, zk.WithDialer(c.tap.Dial), zk.WithHostProvider(new(zkwire.ServerList)),
-		zk.WithLogInfo(false), zk.WithEventCallback(func(e zk.Event) { c.events <- e }))
-	must.Succeed(t, err)
-	t.Cleanup(func() {
-		conn.Close()
-		for range all {
-		}
-	})
-	c.Conn = conn
-	c.await(t, "a session", func(e zk.Event) bool { return e.State == zk.StateHasSession && e.Type == zk.EventSession })
-	return c
-}
-
-func (c tapped) await(t testing.TB, what string, is func(zk.Event) bool) {
-	t.Helper()
-	limit := time.After(time.Minute)
-	for {
-		select {
-		case e := <-c.events:
-			if is(e) {
-				return
-			}
-		case <-limit:
-			t.Fatalf("no event: %s", what)
-		}
-	}
-}
-
-func (c tapped) send(requests ...zkwire.Request) []zkwire.Reply {
-	replies := make([]zkwire.Reply, len(requests))
-	var all sync.WaitGroup
-	all.Add(len(requests))
-	c.tap.Send(c.SessionID(), func(i int, r zkwire.Reply) { replies[i] = r; all.Done() }, requests...)
-	all.Wait()
-	return replies
-}
-
-func (c tapped) make(t testing.TB, path string, data []byte, acl []zk.ACL) {
-	t.Helper()
-	if _, err := c.Create(path, data, 0, acl); err != nil {
-		t.Fatal(path, err)
-	}
-}
 
 // A multiRead returns the same as single reads, with an error only for nodes that are missing or
 // unreadable.
 func TestMultiReadMatchesSingleReads(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
-		c, root := dial(t, zks.Addr), servertest.UniquePath(t)
-		c.make(t, root, nil, zk.WorldACL(zk.PermAll))
+		c, root := through(t, &Tap{}, 10*time.Second, zks.Addr), servertest.UniquePath(t)
+		c.create(root, nil, zk.WorldACL(zk.PermAll))
 		for i := range 40 {
-			c.make(t, fmt.Sprintf("%s/n%02d", root, i), bytes.Repeat([]byte{'x'}, i*100), zk.WorldACL(zk.PermAll))
+			c.create(fmt.Sprintf("%s/n%02d", root, i), bytes.Repeat([]byte{'x'}, i*100), zk.WorldACL(zk.PermAll))
 		}
-		reads := []zkwire.Read{{Path: root, Children: true}, {Path: root + "/none"}, {Path: root + "/none", Children: true}}
+		reads := []Read{{Path: root, Children: true}, {Path: root + "/none"}, {Path: root + "/none", Children: true}}
 		for i := range 40 {
-			reads = append(reads, zkwire.Read{Path: fmt.Sprintf("%s/n%02d", root, i), Children: i%2 == 0})
+			reads = append(reads, Read{Path: fmt.Sprintf("%s/n%02d", root, i), Children: i%2 == 0})
 		}
-		c.make(t, root+"/shut", []byte("secret"), []zk.ACL{{Perms: zk.PermAll &^ zk.PermRead, Scheme: "world", ID: "anyone"}})
-		reads = append(reads, zkwire.Read{Path: root + "/shut", Children: true}, zkwire.Read{Path: root + "/shut"})
-		results, err := c.send(zkwire.MultiRead(reads, nil))[0].Reads(reads, nil)
+		c.create(root+"/shut", []byte("secret"), []zk.ACL{{Perms: zk.PermAll &^ zk.PermRead, Scheme: "world", ID: "anyone"}})
+		reads = append(reads, Read{Path: root + "/shut", Children: true}, Read{Path: root + "/shut"})
+		results, err := c.send(MultiRead(reads, nil))[0].Reads(reads, nil)
 		if err != nil || len(results) != len(reads) {
 			t.Fatal(len(results), err)
 		}
@@ -121,15 +63,15 @@ func TestMultiReadMatchesSingleReads(t *testing.T) {
 func TestWatchBelowReportsAllChanges(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
-		c, root := dial(t, zks.Addr), servertest.UniquePath(t)
-		must.Succeed(t, c.send(zkwire.WatchBelow(root))[0].Err)
+		c, root := through(t, &Tap{}, 10*time.Second, zks.Addr), servertest.UniquePath(t)
+		must.Succeed(t, c.send(WatchBelow(root))[0].Err)
 		expect := func(what zk.EventType, path string) {
 			t.Helper()
-			c.await(t, what.String()+" "+path, func(e zk.Event) bool { return e.Type == what && e.Path == path })
+			c.awaitEvent(what.String()+" "+path, func(e zk.Event) bool { return e.Type == what && e.Path == path })
 		}
 		for range 2 {
 			for _, p := range []string{root, root + "/a", root + "/a/b"} {
-				c.make(t, p, nil, zk.WorldACL(zk.PermAll))
+				c.create(p, nil, zk.WorldACL(zk.PermAll))
 				expect(zk.EventNodeCreated, p)
 				must.Have(c.Set(p, []byte("x"), -1))(t)
 				expect(zk.EventNodeDataChanged, p)
@@ -146,10 +88,10 @@ func TestWatchBelowReportsAllChanges(t *testing.T) {
 func TestOldServerRefusesNewRequests(t *testing.T) {
 	t.Parallel()
 	zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{WithoutMultiRead: true, WithoutAddWatch: true})
-	for _, r := range []zkwire.Request{zkwire.MultiRead([]zkwire.Read{{Path: "/"}}, nil), zkwire.WatchBelow("/")} {
-		c := dial(t, zks.Addr)
-		must.Be(t, c.send(r)[0].Err, zkwire.ErrUnimplemented, "operation", r.Op)
-		c.await(t, "the end", func(e zk.Event) bool { return e.State == zk.StateDisconnected })
+	for _, r := range []Request{MultiRead([]Read{{Path: "/"}}, nil), WatchBelow("/")} {
+		c := through(t, &Tap{}, 10*time.Second, zks.Addr)
+		must.Be(t, c.send(r)[0].Err, ErrUnimplemented, "operation", r.Op)
+		c.await(zk.StateDisconnected)
 	}
 }
 
@@ -157,21 +99,21 @@ func TestOldServerRefusesNewRequests(t *testing.T) {
 func TestOversizedReadsAreSplit(t *testing.T) {
 	t.Parallel()
 	zks := servertest.StartZooKeeper(t)
-	c := dial(t, zks.Addr)
-	var reads []zkwire.Read
+	c := through(t, &Tap{}, 10*time.Second, zks.Addr)
+	var reads []Read
 	for i := range 8 {
 		p := fmt.Sprintf("/big%d", i)
-		c.make(t, p, make([]byte, 1_000_000), zk.WorldACL(zk.PermAll))
-		reads = append(reads, zkwire.Read{Path: p})
+		c.create(p, make([]byte, 1_000_000), zk.WorldACL(zk.PermAll))
+		reads = append(reads, Read{Path: p})
 	}
-	var size zkwire.ReadSize
+	var size ReadSize
 	var asked []int
 	for left := reads; len(left) > 0; {
 		n := min(len(left), size.Items())
 		asked = append(asked, n)
-		reply := c.send(zkwire.MultiRead(left[:n], nil))[0]
+		reply := c.send(MultiRead(left[:n], nil))[0]
 		switch _, err := reply.Reads(left[:n], nil); {
-		case errors.Is(err, zkwire.ErrTooLong):
+		case errors.Is(err, ErrTooLong):
 			size.Broke(n)
 		case err != nil:
 			t.Fatal(err)
@@ -187,12 +129,12 @@ func TestOversizedReadsAreSplit(t *testing.T) {
 
 func TestReadSizeLearns(t *testing.T) {
 	t.Parallel()
-	var s zkwire.ReadSize
+	var s ReadSize
 	first := s.Items()
 	for range 10 {
 		s.Answered(s.Items(), s.Items()*300)
 	}
-	if first >= zkwire.MostItems || s.Items() != zkwire.MostItems {
+	if first >= MostItems || s.Items() != MostItems {
 		t.Errorf("%d at first, %d after short answers", first, s.Items())
 	}
 	s.Answered(s.Items(), s.Items()*100_000)
@@ -211,16 +153,13 @@ func TestReadSizeLearns(t *testing.T) {
 // A read is torn if the number of children in its Stat differs from the number of names.
 func TestTornReadsAreReported(t *testing.T) {
 	t.Parallel()
-	header := func(b []byte, op int32, done bool) []byte {
-		return jute.AppendInt(jute.AppendBool(jute.AppendInt(b, op), done), -1)
-	}
-	reads := []zkwire.Read{{Path: "/a", Children: true}}
-	for children, want := range map[byte]error{1: nil, 2: zkwire.ErrTorn} {
+	reads := []Read{{Path: "/a", Children: true}}
+	for children, want := range map[byte]error{1: nil, 2: ErrTorn} {
 		stat := make([]byte, 68)
 		stat[59] = children
-		body := append(jute.AppendBuffer(header(nil, 4, false), nil), stat...)
-		body = jute.AppendString(jute.AppendInt(header(body, 8, false), 1), "only")
-		results, err := zkwire.Reply{Body: header(body, -1, true)}.Reads(reads, nil)
+		data := item(opGetData, slices.Concat(words(0), stat))
+		names := item(opGetChildren, jute.AppendString(words(1), "only"))
+		results, err := Reply{Body: slices.Concat(data, names, lastItem)}.Reads(reads, nil)
 		if err != nil || !errors.Is(results[0].Err, want) || (want == nil) != (results[0].Err == nil) {
 			t.Errorf("%d children and one name: %v, %v", children, results, err)
 		}
@@ -229,13 +168,13 @@ func TestTornReadsAreReported(t *testing.T) {
 
 // Whatever a server sends, parsing does not panic, and each read has one result.
 func FuzzMultiReadReply(f *testing.F) {
-	reads := []zkwire.Read{{Path: "/a"}, {Path: "/b", Children: true}, {Path: "/c"}}
+	reads := []Read{{Path: "/a"}, {Path: "/b", Children: true}, {Path: "/c"}}
 	f.Add([]byte{})
 	f.Add([]byte("\x00\x00\x00\x04\x00\xff\xff\xff\xff\x00\x00\x00\x01x"))
 	f.Add([]byte("\xff\xff\xff\xff\x00\xff\xff\xff\x9b\xff\xff\xff\x9b\xff\xff\xff\xff\x00\xff\xff\xff\x9b\xff\xff\xff\x9b"))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		for n := range len(reads) + 1 {
-			results, err := zkwire.Reply{Body: body}.Reads(reads[:n], nil)
+			results, err := Reply{Body: body}.Reads(reads[:n], nil)
 			if err == nil && len(results) != n {
 				t.Errorf("%d results of %d reads", len(results), n)
 			}

@@ -1,9 +1,8 @@
 package zkwire
 
 import (
-	"encoding/binary"
 	"math"
-	"strings"
+	"slices"
 	"testing"
 
 	"github.com/go-zookeeper/zk"
@@ -13,25 +12,9 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// words encodes numbers as a server does.
-func words(numbers ...int32) (b []byte) {
-	for _, n := range numbers {
-		b = jute.AppendInt(b, n)
-	}
-	return b
-}
-
-// join concatenates the parts of a reply.
-func join(parts ...[]byte) (b []byte) {
-	for _, p := range parts {
-		b = append(b, p...)
-	}
-	return b
-}
-
 var (
 	someStat  = make([]byte, statBytes)
-	someNames = join(words(2), jute.AppendString(nil, "a"), jute.AppendString(nil, ""))
+	someNames = slices.Concat(words(2), jute.AppendString(nil, "a"), jute.AppendString(nil, ""))
 	someACL   = AppendACL(nil, zk.WorldACL(zk.PermAll))
 )
 
@@ -45,19 +28,26 @@ func TestRepliesOfServersPass(t *testing.T) {
 		op   int32
 		body []byte
 	}{
-		"create":                          {opCreate, jute.AppendString(nil, "/a")},
-		"create with a Stat":              {opCreateTTL, join(jute.AppendString(nil, "/a"), someStat)},
-		"delete":                          {opDelete, nil},
-		"exists":                          {opExists, someStat},
-		"data":                            {opGetData, join(jute.AppendBuffer(nil, []byte("x")), someStat)},
-		"no data":                         {opGetData, join(words(-1), someStat)},
-		"access":                          {opGetACL, join(someACL, someStat)},
-		"names":                           {opGetChildren, someNames},
-		"no names and a Stat":             {opGetChildren2, join(words(0), someStat)},
-		"names and a Stat":                {opGetChildren2, join(someNames, someStat)},
-		"several changes":                 {opMulti, join(item(opCreate, jute.AppendString(nil, "/a")), item(opDelete, nil), item(opSetData, someStat), lastItem)},
-		"several that failed":             {opMulti, join(item(opError, words(0)), item(opError, words(-101)), lastItem)},
-		"several reads":                   {opMultiRead, join(item(opGetData, join(words(-1), someStat)), item(opGetChildren, someNames), item(opError, words(-102)), lastItem)},
+		"create":              {opCreate, jute.AppendString(nil, "/a")},
+		"create with a Stat":  {opCreateTTL, slices.Concat(jute.AppendString(nil, "/a"), someStat)},
+		"delete":              {opDelete, nil},
+		"exists":              {opExists, someStat},
+		"data":                {opGetData, slices.Concat(jute.AppendBuffer(nil, []byte("x")), someStat)},
+		"no data":             {opGetData, slices.Concat(words(-1), someStat)},
+		"access":              {opGetACL, slices.Concat(someACL, someStat)},
+		"names":               {opGetChildren, someNames},
+		"no names and a Stat": {opGetChildren2, slices.Concat(words(0), someStat)},
+		"names and a Stat":    {opGetChildren2, slices.Concat(someNames, someStat)},
+		"several changes": {opMulti, slices.Concat(
+			item(opCreate, jute.AppendString(nil, "/a")), item(opDelete, nil), item(opSetData, someStat), lastItem,
+		)},
+		"several that failed": {opMulti, slices.Concat(
+			item(opError, words(0)), item(opError, words(-101)), lastItem,
+		)},
+		"several reads": {opMultiRead, slices.Concat(
+			item(opGetData, slices.Concat(words(-1), someStat)), item(opGetChildren, someNames),
+			item(opError, words(-102)), lastItem,
+		)},
 		"an unknown operation":            {107, words(-1, -1)},
 		"an unknown operation in a multi": {opMulti, item(99, words(-1))},
 	} {
@@ -72,21 +62,21 @@ func TestMalformedRepliesAreFound(t *testing.T) {
 		body []byte
 	}{
 		"no names at all":         {opGetChildren2, words(-1)},
-		"most names":              {opGetChildren2, join(words(math.MaxInt32), someStat)},
+		"most names":              {opGetChildren2, slices.Concat(words(math.MaxInt32), someStat)},
 		"more names than fit":     {opGetChildren, words(3, 0, 0)},
 		"a name of length -1":     {opGetChildren, words(1, -1)},
 		"a name beyond the frame": {opGetChildren, words(1, 5)},
-		"no access list":          {opGetACL, join(words(-1), someStat)},
-		"most access":             {opGetACL, join(words(math.MaxInt32), make([]byte, 1000))},
+		"no access list":          {opGetACL, slices.Concat(words(-1), someStat)},
+		"most access":             {opGetACL, slices.Concat(words(math.MaxInt32), make([]byte, 1000))},
 		"a scheme beyond the end": {opGetACL, words(1, 31, 1000, 0, 0)},
-		"most data":               {opGetData, join(words(math.MaxInt32), someStat)},
-		"data of negative length": {opGetData, join(words(-2), someStat)},
+		"most data":               {opGetData, slices.Concat(words(math.MaxInt32), someStat)},
+		"data of negative length": {opGetData, slices.Concat(words(-2), someStat)},
 		"half a Stat":             {opExists, someStat[:40]},
 		"no path":                 {opCreate, words(-1)},
 		"several without end":     {opMulti, item(opDelete, nil)},
 		"half a header":           {opMulti, words(opDelete)},
-		"names within several":    {opMultiRead, join(item(opGetChildren, words(-1)), lastItem)},
-		"data within several":     {opMultiRead, join(item(opGetData, words(math.MaxInt32)), lastItem)},
+		"names within several":    {opMultiRead, slices.Concat(item(opGetChildren, words(-1)), lastItem)},
+		"data within several":     {opMultiRead, slices.Concat(item(opGetData, words(math.MaxInt32)), lastItem)},
 	} {
 		must.Be(t, checkReply(c.op, c.body), connect.ErrNonsense, name)
 	}
@@ -116,29 +106,12 @@ func TestMalformedGreetingsAreFound(t *testing.T) {
 	}
 }
 
-// A trickling frame has a deadline by its size, counted from its first byte.
-func TestTricklingFrameHasDeadline(t *testing.T) {
-	t.Parallel()
-	_, c := tapped(nil, 100)
-	s := c.Conn.(*script)
-	long := binary.BigEndian.AppendUint32(nil, 2<<20)
-	s.input = strings.NewReader(string(join(frame(0, 4000, 0, 1, 0), long, words(firstXid))))
-	must.Have(c.Read(make([]byte, 24)))(t)
-	for range 3 {
-		_ = c.SetReadDeadline(c.heard.Add(c.patient))
-		s.input = strings.NewReader("x")
-		c.fill()
-		if most := c.in.begun.Add(3 * c.patient); s.deadline.After(most) {
-			t.Fatalf("the deadline is %v later than allowed for the whole frame", s.deadline.Sub(most))
-		}
-	}
-}
-
 func FuzzReplies(f *testing.F) {
-	f.Add(int32(opGetChildren2), join(someNames, someStat))
-	f.Add(int32(opGetACL), join(someACL, someStat))
-	f.Add(int32(opMulti), join(item(opCreate, jute.AppendString(nil, "/a")), lastItem))
-	f.Add(int32(opMultiRead), join(item(opGetData, join(words(-1), someStat)), item(opGetChildren, someNames), lastItem))
+	f.Add(int32(opGetChildren2), slices.Concat(someNames, someStat))
+	f.Add(int32(opGetACL), slices.Concat(someACL, someStat))
+	f.Add(int32(opMulti), slices.Concat(item(opCreate, jute.AppendString(nil, "/a")), lastItem))
+	data := item(opGetData, slices.Concat(words(-1), someStat))
+	f.Add(int32(opMultiRead), slices.Concat(data, item(opGetChildren, someNames), lastItem))
 	f.Fuzz(func(t *testing.T, op int32, body []byte) {
 		if checkReply(op, body) != nil {
 			return

@@ -2,31 +2,21 @@ package zkwire
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
+	"net"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/go-zookeeper/zk"
+
 	"github.com/lockscope/lockscope/internal/jute"
 	"github.com/lockscope/lockscope/internal/must"
-
-	"github.com/go-zookeeper/zk"
+	"github.com/lockscope/lockscope/internal/servertest"
 )
-
-// sendNow sends requests in the session of conn and waits for all replies.
-func sendNow(t testing.TB, tap *Tap, session int64, requests ...Request) []Reply {
-	t.Helper()
-	replies := make([]Reply, len(requests))
-	var all sync.WaitGroup
-	all.Add(len(requests))
-	tap.Send(session, func(i int, r Reply) {
-		replies[i] = r
-		all.Done()
-	}, requests...)
-	all.Wait()
-	return replies
-}
 
 func createRequest(path string, acl []zk.ACL, flags int32) Request {
 	body := jute.AppendBuffer(jute.AppendString(nil, path), []byte("data"))
@@ -47,22 +37,21 @@ func TestTapSendsRequestsOfOurOwn(t *testing.T) {
 	t.Parallel()
 	s := server(t)
 	tap := &Tap{}
-	conn, states := through(t, tap, time.Minute, s.Addr())
-	await(t, states, zk.StateHasSession)
-	must.Have(conn.Create("/own", nil, 0, zk.WorldACL(zk.PermAll)))(t)
+	c := through(t, tap, time.Minute, s.Addr())
+	must.Have(c.Create("/own", nil, 0, zk.WorldACL(zk.PermAll)))(t)
 	var all sync.WaitGroup
 	for range 4 {
 		all.Go(func() {
 			for range 50 {
 				before := time.Now()
-				r := sendNow(t, tap, conn.SessionID(), createRequest("/own/n-", zk.WorldACL(zk.PermAll), zk.FlagEphemeralSequential), listRequest("/own"))
+				r := c.send(createRequest("/own/n-", zk.WorldACL(zk.PermAll), zk.FlagEphemeralSequential), listRequest("/own"))
 				if r[0].Err != nil || r[1].Err != nil || r[0].Sent.Before(before) || r[0].Sent.After(time.Now()) {
 					t.Error(r[0].Err, r[1].Err, r[0].Sent)
 					return
 				}
 				d := NewDecoder(r[0].Body)
 				path, stat := string(d.Buffer()), d.Stat()
-				if d.Err != nil || stat.EphemeralOwner != conn.SessionID() || stat.Czxid == 0 || stat.DataLength != 4 {
+				if d.Err != nil || stat.EphemeralOwner != c.SessionID() || stat.Czxid == 0 || stat.DataLength != 4 {
 					t.Errorf("created %q, %+v, %v", path, stat, d.Err)
 				}
 				d = NewDecoder(r[1].Body)
@@ -73,14 +62,14 @@ func TestTapSendsRequestsOfOurOwn(t *testing.T) {
 				if !seen || d.Err != nil {
 					t.Errorf("%s is not listed, %v", path, d.Err)
 				}
-				if _, _, err := conn.Get(path); err != nil { // go-zookeeper's requests still work
+				if _, _, err := c.Get(path); err != nil { // go-zookeeper's requests still work
 					t.Error(err)
 				}
 			}
 		})
 	}
 	all.Wait()
-	r := sendNow(t, tap, conn.SessionID(), listRequest("/absent"), Request{Op: opExists, Body: []byte("?")})
+	r := c.send(listRequest("/absent"), Request{Op: opExists, Body: []byte("?")})
 	if !errors.Is(r[0].Err, zk.ErrNoNode) || r[1].Err == nil {
 		t.Errorf("%v, %v", r[0].Err, r[1].Err)
 	}
@@ -91,19 +80,18 @@ func TestTapSendsRequestsOfOurOwn(t *testing.T) {
 func TestTapEndsRequestsWithTheirConnection(t *testing.T) {
 	t.Parallel()
 	s := server(t)
-	p := newHang(t, s.Addr())
+	wire := servertest.StartWire(t, s.Addr())
 	tap := &Tap{}
-	conn, states := through(t, tap, 6*time.Second, p.addr())
-	await(t, states, zk.StateHasSession)
-	session := conn.SessionID()
-	for _, r := range sendNow(t, tap, session+1, listRequest("/"), listRequest("/")) {
+	c := through(t, tap, 6*time.Second, wire.Addr())
+	session := c.SessionID()
+	for _, r := range sendIn(tap, session+1, listRequest("/"), listRequest("/")) {
 		if !errors.Is(r.Err, zk.ErrSessionExpired) || !r.Sent.IsZero() {
 			t.Errorf("in another session: %+v", r)
 		}
 	}
 	changes := make(chan struct{}, 100)
 	tap.Listen(func(string, zk.EventType) {}, func() { changes <- struct{}{} })
-	p.hang()
+	wire.Stop()
 	answer := make(chan Reply, 1)
 	tap.Send(session, func(_ int, r Reply) { answer <- r }, listRequest("/"))
 	<-changes // the end of the connection, reported after its requests have ended
@@ -115,7 +103,7 @@ func TestTapEndsRequestsWithTheirConnection(t *testing.T) {
 	default:
 		t.Error("on a server that hangs: the connection's end was reported before the request's")
 	}
-	if r := sendNow(t, tap, session, listRequest("/"))[0]; !errors.Is(r.Err, zk.ErrNoServer) || !r.Sent.IsZero() {
+	if r := c.send(listRequest("/"))[0]; !errors.Is(r.Err, zk.ErrNoServer) || !r.Sent.IsZero() {
 		t.Errorf("without a connection: %+v", r)
 	}
 }
@@ -125,32 +113,30 @@ func TestTapReceivesEvents(t *testing.T) {
 	t.Parallel()
 	s := server(t)
 	tap := &Tap{}
-	conn, states := through(t, tap, time.Minute, s.Addr())
-	await(t, states, zk.StateHasSession)
+	c := through(t, tap, time.Minute, s.Addr())
 	paths := make(chan string, 10)
 	tap.Listen(func(path string, what zk.EventType) {
 		must.Equal(t, what, zk.EventNodeDeleted, path)
 		paths <- path
 	}, func() {})
-	must.Have(conn.Create("/watched", nil, 0, zk.WorldACL(zk.PermAll)))(t)
-	if r := sendNow(t, tap, conn.SessionID(), watchRequest("/watched"))[0]; r.Err != nil {
+	must.Have(c.Create("/watched", nil, 0, zk.WorldACL(zk.PermAll)))(t)
+	if r := c.send(watchRequest("/watched"))[0]; r.Err != nil {
 		t.Fatal(r.Err)
 	}
-	must.Succeed(t, conn.Delete("/watched", -1))
+	must.Succeed(t, c.Delete("/watched", -1))
 	must.Equal(t, <-paths, "/watched", "event of")
 }
 
 // Only commits by a quorum move Committed, not reads, syncs, pings, failures or a resumed session.
 func TestCommittedMovesOnlyWithQuorum(t *testing.T) {
 	s := server(t)
-	p := newHang(t, s.Addr())
+	wire := servertest.StartWire(t, s.Addr())
 	tap := &Tap{}
 	if id, timeout, sent := tap.Committed(); id != 0 || timeout != 0 || !sent.IsZero() {
 		t.Error("values before the first dial")
 	}
-	conn, states := through(t, tap, 6*time.Second, p.addr())
-	await(t, states, zk.StateHasSession)
-	session := conn.SessionID()
+	c := through(t, tap, 6*time.Second, wire.Addr())
+	session := c.SessionID()
 	id, timeout, last := tap.Committed()
 	if id != session || timeout != 6*time.Second || last.IsZero() {
 		t.Errorf("a new session: 0x%x, %v, %v", id, timeout, last)
@@ -171,7 +157,7 @@ func TestCommittedMovesOnlyWithQuorum(t *testing.T) {
 		{"a deletion", Request{Op: opDelete, Body: jute.AppendInt(jute.AppendString(nil, "/c"), -1)}, true},
 	} {
 		before := time.Now()
-		r := sendNow(t, tap, session, tt.r)[0]
+		r := c.send(tt.r)[0]
 		_, _, now := tap.Committed()
 		if moved := now.After(last); moved != tt.commits || moved && (!now.Equal(r.Sent) || now.Before(before)) {
 			t.Errorf("%s (%v): moved %v, want %v", tt.what, r.Err, moved, tt.commits)
@@ -179,11 +165,25 @@ func TestCommittedMovesOnlyWithQuorum(t *testing.T) {
 		last = now
 	}
 	must.True(t, !lastAck(tap).Before(last), "a commit was not acknowledged")
-	p.cut()
-	await(t, states, zk.StateHasSession)
+	wire.Reset()
+	c.await(zk.StateHasSession)
 	if id, _, now := tap.Committed(); id != session || !now.Equal(last) {
 		t.Errorf("a session resumed: moved by %v", now.Sub(last))
 	}
+}
+
+// recorder is a connection that keeps what the client sends.
+type recorder struct {
+	net.Conn
+	mu   sync.Mutex
+	sent []byte
+}
+
+func (r *recorder) Write(p []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.sent = append(r.sent, p...)
+	return r.Conn.Write(p)
 }
 
 // A new connection first repeats the authentications, and asks for a server with at least the zxid
@@ -191,21 +191,29 @@ func TestCommittedMovesOnlyWithQuorum(t *testing.T) {
 func TestTapRestoresConnectionState(t *testing.T) {
 	t.Parallel()
 	s := server(t)
-	p := newHang(t, s.Addr())
-	tap := &Tap{}
-	conn, states := through(t, tap, 10*time.Second, p.addr())
-	await(t, states, zk.StateHasSession)
-	must.Succeed(t, conn.AddAuth("digest", []byte("user:password")))
-	created := sendNow(t, tap, conn.SessionID(), createRequest("/mine", zk.WorldACL(zk.PermAll), 0))[0]
+	wire := servertest.StartWire(t, s.Addr())
+	var newest atomic.Pointer[recorder]
+	tap := &Tap{DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := new(net.Dialer).DialContext(ctx, network, addr)
+		newest.Store(&recorder{Conn: conn})
+		return newest.Load(), err
+	}}
+	c := through(t, tap, 10*time.Second, wire.Addr())
+	must.Succeed(t, c.AddAuth("digest", []byte("user:password")))
+	created := c.send(createRequest("/mine", zk.WorldACL(zk.PermAll), 0))[0]
 	must.Succeed(t, created.Err)
-	p.cut()
-	await(t, states, zk.StateHasSession)
-	for r := (Reply{Err: zk.ErrNoServer}); r.Err != nil; {
-		if r = sendNow(t, tap, conn.SessionID(), listRequest("/"))[0]; r.Err != nil && !errors.Is(r.Err, zk.ErrNoServer) && !errors.Is(r.Err, zk.ErrConnectionClosed) {
-			t.Fatal(r.Err)
-		}
-	}
-	heard := p.newest()
+	wire.Reset()
+	c.await(zk.StateHasSession)
+	var err error
+	must.Become(t, "the new connection answers", func() bool {
+		err = c.send(listRequest("/"))[0].Err
+		return !errors.Is(err, zk.ErrNoServer) && !errors.Is(err, zk.ErrConnectionClosed)
+	})
+	must.Succeed(t, err)
+	r := newest.Load()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	heard := r.sent
 	if zxid := int64(binary.BigEndian.Uint64(heard[8:])); zxid < created.Zxid {
 		t.Errorf("the connect request says zxid %d, want at least %d", zxid, created.Zxid)
 	}
