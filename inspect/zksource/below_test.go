@@ -2,16 +2,14 @@ package zksource_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/go-zookeeper/zk"
-
 	"github.com/lockscope/lockscope/inspect"
-	"github.com/lockscope/lockscope/inspect/zksource"
 	"github.com/lockscope/lockscope/internal/must"
-	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/internal/zkserver"
 )
 
@@ -30,163 +28,119 @@ func TestServerGenerationsGiveSameResult(t *testing.T) {
 	for name, cfg := range generations {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			zks := servertest.StartEmbeddedZooKeeper(t, cfg)
-			c := client(t, zks)
-			create(t, c, "/locks", "", 0)
+			s := embedded(t, cfg)
+			s.cfg.Roots = []string{"/locks"}
+			s.dirs("/locks")
 			lock := func(i int) string { return fmt.Sprintf("/locks/l%03d", i) }
 			var first string
 			for i := range 60 {
-				create(t, c, lock(i), "", 0)
-				first = create(t, c, lock(i)+"/"+guid+"__lock__", "a", contender)
-				create(t, c, lock(i)+"/"+guid2+"__lock__", "b", contender)
+				first = s.queue(lock(i), "a", "b")[0]
 			}
-			v, _ := watchHastily(t, zksource.Config{Servers: []string{zks.Addr}, Roots: []string{"/locks"}})
-			whole := func() bool {
-				for i := range 60 {
-					if l := v.Locks[lock(i)]; l == nil || l.State != inspect.StateContended || l.Waiters[0].Owner.Label != "b" {
-						return false
-					}
-				}
-				return true
-			}
-			var b *inspect.Backend
-			v.Await("all", func() bool { b = v.Backend; return whole() && b.FirstPass })
-			old := cfg.WithoutMultiRead || cfg.WithoutAddWatch
-			if strings.Contains(b.Reading, "polled") != old || strings.Contains(b.Reading, "one watch per root") == old {
-				t.Errorf("reading: %q", b.Reading)
-			}
-			if below := b.Cost.Watches == 1; below == old || b.Lost > 0 || b.State != inspect.Connected {
-				t.Errorf("%d watches, %d lost, %s", b.Cost.Watches, b.Lost, b.State)
-			}
-			v.Peek(func() {
-				if v.Locks[lock(0)].Polled != old {
-					t.Errorf("Polled is %v", !old)
-				}
-			})
-			follows := func(generation int) {
-				t.Helper()
-				label := fmt.Sprint("c", generation)
-				created := create(t, c, lock(59)+"/"+guid+"__lock__", label, contender)
-				before := 0
-				v.Await("a third contender", func() bool {
-					l := v.Locks[lock(59)]
-					before = l.Contention()
-					return len(l.Waiters) > 0 && string(l.Waiters[len(l.Waiters)-1].Owner.Label) == label
+			v := s.watchHastily()
+			for i := range 60 {
+				v.awaitLock(lock(i), "contended", func(l *inspect.Lock) bool {
+					return l.State == inspect.StateContended && l.Waiters[0].Owner.Label == "b"
 				})
-				remove(t, c, created)
-				v.Await("its departure", func() bool { return v.Locks[lock(59)].Contention() == before-1 })
-				fresh := fmt.Sprint("/locks/new", generation)
-				create(t, c, fresh, "", 0)
-				create(t, c, fresh+"/"+guid+"__lock__", "d", contender)
-				v.Await("a new lock", func() bool { return v.Locks[fresh] != nil && v.Locks[fresh].State == inspect.StateHeld })
 			}
-			follows(1)
-			v.Await("a lost session", func() bool {
-				for _, id := range zks.Embedded.Sessions() {
-					if id != c.SessionID() {
-						_ = zks.Embedded.ExpireSession(id)
-					}
+			old := cfg.WithoutMultiRead || cfg.WithoutAddWatch
+			v.Peek(func() {
+				b := v.Backend
+				if strings.Contains(b.Reading, "polled") != old || strings.Contains(b.Reading, "one watch per root") == old {
+					t.Errorf("reading: %q", b.Reading)
 				}
-				return v.Backend.Lost > 0
+				if below := b.Cost.Watches == 1; below == old || b.Lost > 0 || b.State != inspect.Connected {
+					t.Errorf("%d watches, %d lost, %s", b.Cost.Watches, b.Lost, b.State)
+				}
+				must.Equal(t, v.Locks[lock(0)].Polled, old, "polled")
 			})
-			remove(t, c, first)
-			v.Await("the missed change", func() bool { return v.Locks[lock(59)].State == inspect.StateHeld })
-			follows(2)
+			follows(v, s, lock(59), "/locks/new1")
+			v.loseSession(s)
+			s.remove(first)
+			v.awaitState(lock(59), inspect.StateHeld)
+			follows(v, s, lock(59), "/locks/new2")
 		})
 	}
 }
 
-func TestRecreatedNodeIsReadAgain(t *testing.T) {
-	t.Parallel()
-	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
-		c, root := client(t, zks), servertest.UniquePath(t)
-		create(t, c, root, "", 0)
-		create(t, c, root+"/l", "", 0)
-		node := create(t, c, root+"/l/"+guid+"__lock__", "first", contender)
-		v, _ := watchHastily(t, zksource.Config{Servers: []string{zks.Addr}, Roots: []string{root}})
-		v.Await("first", func() bool { l := v.Locks[root+"/l"]; return l != nil && l.Holders[0].Owner.Label == "first" })
-		for i := range 5 {
-			label := fmt.Sprint("again ", i)
-			_, err := c.Multi(&zk.DeleteRequest{Path: node, Version: -1},
-				&zk.CreateRequest{Path: node, Data: []byte(label), Flags: zk.FlagEphemeral, Acl: zk.WorldACL(zk.PermAll)})
-			must.Succeed(t, err)
-			v.Await(label, func() bool { return string(v.Locks[root+"/l"].Holders[0].Owner.Label) == label })
-		}
+// follows expects a new contender, its departure and a new lock.
+func follows(v watching, s *scene, lock, fresh string) {
+	s.t.Helper()
+	created, before := s.join(lock, fresh), 0
+	v.awaitLock(lock, "one more contender", func(l *inspect.Lock) bool {
+		before = l.Contention()
+		return len(l.Waiters) > 0 && string(l.Waiters[len(l.Waiters)-1].Owner.Label) == fresh
 	})
+	s.remove(created)
+	v.awaitLock(lock, "its departure", func(l *inspect.Lock) bool { return l.Contention() == before-1 })
+	s.queue(fresh, "d")
+	v.awaitHolder(fresh, "d")
 }
 
-// Newer servers report nothing about unreadable nodes, so their directory is polled.
-func TestUnreadableWaitersArePolled(t *testing.T) {
+func TestThrottledRequestsAreAskedAgain(t *testing.T) {
 	t.Parallel()
-	zks := servertest.StartZooKeeper(t)
-	c := client(t, zks)
-	create(t, c, "/l", "", 0)
-	create(t, c, "/l/"+guid+"__lock__", "a", contender)
-	secret := func() string {
-		t.Helper()
-		return must.Have(c.Create("/l/"+guid2+"__lock__", []byte("b"), contender, unreadable))(t)
+	for name, cfg := range generations {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var asked atomic.Int32
+			throttling := map[int32]bool{3: true, 4: true, 8: true, 12: true, 22: true, 106: true} // reads and watches
+			var on atomic.Bool
+			cfg.Throttled = func(op int32) bool { return on.Load() && throttling[op] && asked.Add(1)%3 == 1 }
+			s := embedded(t, cfg)
+			s.cfg.Roots = []string{"/locks"}
+			s.dirs("/locks")
+			for i := range 5 {
+				s.queue(fmt.Sprint("/locks/", i), "a")
+			}
+			on.Store(true)
+			v := s.watchHastily()
+			for i := range 5 {
+				v.awaitHolder(fmt.Sprint("/locks/", i), "a")
+			}
+			v.Peek(func() {
+				many := strings.Contains(v.Backend.Reading, "many reads per request")
+				must.Equal(t, many, !cfg.WithoutMultiRead && !cfg.WithoutAddWatch, v.Backend.Reading)
+				if len(v.Backend.Unseen) > 0 || asked.Load() < 4 {
+					t.Errorf("unseen %v after %d requests", v.Backend.Unseen, asked.Load())
+				}
+			})
+		})
 	}
-	first := secret()
-	v, _ := watchHastily(t, zksource.Config{Servers: []string{zks.Addr}})
-	v.Await("a waiter that may not be read", func() bool {
-		l := v.Locks["/l"]
-		return l != nil && len(l.Waiters) == 1 && l.Unknown(inspect.AspectOwner) && v.Backend.FirstPass
-	})
-	second := secret()
-	v.Await("another", func() bool { return len(v.Locks["/l"].Waiters) == 2 })
-	remove(t, c, second)
-	remove(t, c, first)
-	v.Await("no waiters", func() bool { return len(v.Locks["/l"].Waiters) == 0 })
 }
 
-func TestUnreportedCreationsAreFound(t *testing.T) {
+func TestThrottlingServerIsNamed(t *testing.T) {
 	t.Parallel()
-	zks := servertest.StartZooKeeper(t)
-	c := client(t, zks)
-	create(t, c, "/l", "", 0)
-	create(t, c, "/l/"+guid+"__lock__", "a", contender)
-	v, _ := watchHastily(t, zksource.Config{Servers: []string{zks.Addr}})
-	v.Await("held", func() bool { l := v.Locks["/l"]; return l != nil && v.Backend.FirstPass })
-	must.Have(c.Create("/l/"+guid2+"__lock__", []byte("b"), contender, unreadable))(t)
-	v.Await("a waiter that may not be read", func() bool { return len(v.Locks["/l"].Waiters) == 1 })
+	s := embedded(t, zkserver.Config{Throttled: func(op int32) bool { return op == 22 }})
+	s.cfg.Timeout = 4 * time.Second
+	if b := s.once().Backend; b.State != inspect.Down || !strings.Contains(b.Error, "throttles") {
+		t.Errorf("%s: %q", b.State, b.Error)
+	}
+}
+
+// wholeQueue expects that number of contenders of one client.
+func (s *scene) wholeQueue(dir string, contenders int) {
+	s.t.Helper()
+	v := s.once()
+	l := v.Locks[s.root+dir]
+	if l == nil || l.Contention() != contenders || v.Backend.Lost > 0 {
+		s.t.Fatalf("%d connections lost, lock found: %v", v.Backend.Lost, l != nil)
+	}
+	for _, w := range l.Waiters {
+		must.Equal(s.t, w.Owner.Session, s.conn.SessionID(), w.Name, "was not read")
+	}
 }
 
 func TestNodesWithMuchDataAreRead(t *testing.T) {
-	zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
-	c := clientFor(t, zks, 40*time.Second) // so much data delays pings on a busy machine
-	create(t, c, "/l", "", 0)
-	const contenders = 12
-	for range contenders {
-		create(t, c, "/l/"+guid+"__lock__", strings.Repeat("x", 900_000), contender)
-	}
-	v := once(t, zksource.Config{Servers: []string{zks.Addr}, Timeout: time.Minute})
-	l := v.Locks["/l"]
-	if l == nil || l.Contention() != contenders {
-		t.Fatalf("lock %+v, backend %+v", l, v.Backend)
-	}
-	for _, w := range l.Waiters {
-		must.Equal(t, w.Owner.Session, c.SessionID(), w.Name, "was not read")
-	}
+	s := embedded(t, zkserver.Config{}).as(40 * time.Second) // so much data delays pings on a busy machine
+	s.cfg.Timeout = time.Minute
+	s.queue("/l", slices.Repeat([]string{strings.Repeat("x", 900_000)}, 12)...)
+	s.wholeQueue("/l", 12)
 }
 
 // A server closes the connection if one request has fifty long paths.
 func TestNodesWithLongPathsAreRead(t *testing.T) {
-	t.Parallel()
-	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
-		c, root := client(t, zks), servertest.UniquePath(t)
-		create(t, c, root, "", 0)
-		long := root + "/" + strings.Repeat("l", 30_000)
-		create(t, c, long, "", 0)
-		const contenders = 60
-		for range contenders {
-			create(t, c, long+"/"+guid+"__lock__", "x", contender)
-		}
-		v := once(t, zksource.Config{Servers: []string{zks.Addr}, Roots: []string{root}})
-		if l := v.Locks[long]; l == nil || l.Contention() != contenders || v.Backend.Lost > 0 {
-			t.Fatalf("%d connections lost, lock found: %v", v.Backend.Lost, l != nil)
-		}
-		for _, w := range v.Locks[long].Waiters {
-			must.Equal(t, w.Owner.Session, c.SessionID(), w.Name, "was not read")
-		}
+	eachServer(t, func(_ *testing.T, s *scene) {
+		long := "/" + strings.Repeat("l", 30_000)
+		s.queue(long, slices.Repeat([]string{"x"}, 60)...)
+		s.wholeQueue(long, 60)
 	})
 }

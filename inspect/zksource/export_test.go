@@ -1,6 +1,8 @@
 package zksource
 
-import "time"
+import (
+	"time"
+)
 
 // NewHasty is New with short intervals.
 func NewHasty(cfg Config) *Source {

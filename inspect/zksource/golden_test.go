@@ -1,18 +1,21 @@
 package zksource_test
 
 import (
-	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+	"unicode"
+
+	"github.com/go-zookeeper/zk"
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/internal/sourcetest"
@@ -61,33 +64,28 @@ func TestLocksThatRealLibrariesWrote(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
 		t.Run("java", func(t *testing.T) {
-			compareGoldens(t, zks, servertest.StartCurator(t, zks.Addr), curatorGoldens)
+			compareGoldens(t, inDirectory(t, zks), servertest.StartCurator(t, zks.Addr), curatorGoldens)
 		})
 		t.Run("kazoo", func(t *testing.T) {
-			compareGoldens(t, zks, servertest.StartKazooLocks(t, zks.Addr), kazooGoldens)
+			compareGoldens(t, inDirectory(t, zks), servertest.StartKazooLocks(t, zks.Addr), kazooGoldens)
 		})
 	})
 }
 
 // compareGoldens makes the peer acquire all the locks, waits until they are shown, and compares a
 // one-shot read of each with its file.
-func compareGoldens(t *testing.T, zks *servertest.ZooKeeper, peer *servertest.Peer, goldens map[string][]step) {
-	c, root := client(t, zks), servertest.UniquePath(t)
-	create(t, c, root, "", 0)
-	v, _ := watch(t, zksource.Config{
-		Servers: []string{zks.Addr}, Roots: []string{root}, Budget: zksource.Budget{Unlimited: true},
-	})
+func compareGoldens(t *testing.T, s *scene, peer *servertest.Peer, goldens map[string][]step) {
+	s.cfg.Budget.Unlimited = true
+	v := s.watch()
 	for name, steps := range goldens {
-		p := root + "/" + name
-		create(t, c, p, "", 0)
-		if name == "kazoo-semaphore" { // the library writes the limit only into a new node
-			remove(t, c, p)
+		p := s.root + "/" + name
+		if name != "kazoo-semaphore" { // the library writes the limit only into a new node
+			s.dirs("/" + name)
 		}
-		for _, s := range steps {
-			peer.Send(t, strings.TrimSpace(strings.Join([]string{s.kind, name + "-" + s.client, p, s.word}, " ")))
-			v.Await(fmt.Sprintf("%s: %s of %s", name, s.kind, s.client), func() bool {
-				l := v.Locks[p]
-				return l != nil && l.Contention() == s.then && settled(l, s.kind)
+		for _, step := range steps {
+			peer.Send(t, strings.TrimSpace(strings.Join([]string{step.kind, name + "-" + step.client, p, step.word}, " ")))
+			v.awaitLock(p, fmt.Sprintf("%s: %s of %s", name, step.kind, step.client), func(l *inspect.Lock) bool {
+				return l.Contention() == step.then && settled(l, step.kind)
 			})
 		}
 	}
@@ -97,30 +95,27 @@ func compareGoldens(t *testing.T, zks *servertest.ZooKeeper, peer *servertest.Pe
 		return len(v.Locks) == len(goldens)
 	})
 	for name := range goldens {
-		t.Run(name, func(t *testing.T) { compareGolden(t, zks, name, root+"/"+name) })
+		t.Run(name, func(t *testing.T) { compareGolden(t, s, name) })
 	}
 	for name := range goldens {
-		p := root + "/" + name
+		p := s.root + "/" + name
 		before := initial[p]
 		if len(before.Waiters) == 0 || before.Holders[0].Persistent || name == "curator-rw-threads" {
 			continue
 		}
 		peer.Send(t, "close", name+"-a") // it holds every lock, and also waits for some
-		v.Await(name+": the next holder", func() bool {
-			l := v.Locks[p]
+		v.awaitLock(p, name+": the next holder", func(l *inspect.Lock) bool {
 			return l.Contention() < before.Contention() && len(l.Holders) > 0 && hasNoContender(l, before.Holders[0].Owner.Session)
 		})
 	}
 }
 
+// contenders are the holders and waiters of a lock.
+func contenders(l *inspect.Lock) []inspect.Contender { return slices.Concat(l.Holders, l.Waiters) }
+
 // hasNoContender reports whether a session has no contender.
 func hasNoContender(l *inspect.Lock, session int64) bool {
-	for _, c := range append(slices.Clone(l.Holders), l.Waiters...) {
-		if c.Owner.Session == session {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(contenders(l), func(c inspect.Contender) bool { return c.Owner.Session == session })
 }
 
 // settled reports whether a Curator semaphore is at rest: new permits are granted or pending, and
@@ -132,17 +127,15 @@ func settled(l *inspect.Lock, kind string) bool {
 	return l.Waiters[0].State == inspect.Pending && len(l.Holders) == l.Limit && len(l.Holders) <= 2
 }
 
-func compareGolden(t *testing.T, zks *servertest.ZooKeeper, name, path string) {
-	got := ""
+func compareGolden(t *testing.T, s *scene, name string) {
 	file := filepath.Join("testdata", name+".json")
 	if *update {
-		got = observed(t, zks, path)
-		must.Succeed(t, os.WriteFile(file, []byte(got), 0o600))
+		must.Succeed(t, os.WriteFile(file, []byte(observed(t, s, name)), 0o600))
 		return
 	}
-	want := must.Have(os.ReadFile(file))(t)
+	got, want := "", string(must.Have(os.ReadFile(file))(t))
 	// A client may take a moment to set its watch.
-	for deadline := time.Now().Add(sourcetest.Limit); got != string(want); got = observed(t, zks, path) {
+	for deadline := time.Now().Add(sourcetest.Limit); got != want; got = observed(t, s, name) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%s differs (run with -update to accept); got %s", file, got)
 		}
@@ -150,27 +143,16 @@ func compareGolden(t *testing.T, zks *servertest.ZooKeeper, name, path string) {
 }
 
 // observed is a lock's JSON from a one-shot read, without its varying parts.
-func observed(t *testing.T, zks *servertest.ZooKeeper, path string) string {
+func observed(t *testing.T, s *scene, name string) string {
 	t.Helper()
-	s := observe(t, zksource.Config{Servers: []string{zks.Addr}, Admin: []string{zks.Admin}, Only: path})
-	l := s.Lock(inspect.ID{Backend: "zk", Path: path})
+	path := s.root + "/" + name
+	snapshot := observe(t, zksource.Config{Servers: s.cfg.Servers, Admin: []string{s.zks.Admin}, Only: path})
+	l := snapshot.Lock(s.id("/" + name))
 	if l == nil {
-		t.Fatalf("%s is not a lock; backend %+v, %d locks", path, s.Backends[0], s.Len())
+		t.Fatalf("%s is not a lock; backend %+v, %d locks", path, snapshot.Backends[0], snapshot.Len())
 	}
-	text := must.Have(json.MarshalIndent(jsonform.Lock(s, l), "", "  "))(t)
+	text := must.Have(json.MarshalIndent(jsonform.Lock(snapshot, l), "", "  "))(t)
 	return normal(strings.ReplaceAll(string(text), path, "/lock")) + "\n"
-}
-
-// observe runs an Observer with these rules for one pass.
-func observe(t *testing.T, cfg zksource.Config, rules ...inspect.Rule) *inspect.Snapshot {
-	t.Helper()
-	cfg.Backend, cfg.Once = "zk", true
-	ctx, cancel := context.WithTimeout(t.Context(), sourcetest.Limit)
-	defer cancel()
-	o := inspect.NewObserver(time.Now, zksource.New(cfg))
-	o.Diagnose(rules, time.Hour)
-	must.Succeed(t, o.Run(ctx))
-	return o.Snapshot()
 }
 
 // varying parts differ from run to run. Ids are numbered in their order of appearance.
@@ -205,4 +187,94 @@ func normal(text string) string {
 		})
 	}
 	return text
+}
+
+func TestKazooWaitersKeepOrderAndClients(t *testing.T) {
+	eachServer(t, func(t *testing.T, s *scene) {
+		lock := s.root + "/lock"
+		s.cfg.Roots, s.cfg.Admin = []string{lock}, []string{s.zks.Admin}
+		v := s.watchHastily()
+		names := []string{"worker-1", "worker-2", "worker-3"}
+		var clients []*servertest.Peer
+		for i, name := range names {
+			clients = append(clients, servertest.StartKazoo(t, s.zks.Addr, lock, name))
+			v.awaitLock(lock, name+" is in the queue", func(l *inspect.Lock) bool { return l.Contention() == i+1 })
+		}
+		v.awaitLock(lock, "in order", func(l *inspect.Lock) bool {
+			var got []string
+			for _, c := range contenders(l) {
+				got = append(got, string(c.Owner.Label))
+			}
+			return l.Recipe == "kazoo" && slices.Equal(got, names)
+		})
+		w := s.watchHastily()
+		w.focus(lock)
+		w.awaitLock(lock, "every client's address", func(l *inspect.Lock) bool {
+			return !slices.ContainsFunc(contenders(l), func(c inspect.Contender) bool { return w.Sessions[c.Owner.Session].Client == "" })
+		})
+		w.awaitLock(lock, "every waiter's watch", func(l *inspect.Lock) bool {
+			return w.Watches != nil && !slices.ContainsFunc(l.Waiters, func(c inspect.Contender) bool {
+				return !slices.Contains(w.Watches.Sessions[lock+"/"+c.Watches.Raw()], c.Owner.Session)
+			})
+		})
+		clients[0].Expect(t, "acquired")
+		clients[0].Release(t)
+		v.awaitLock(lock, "the next holder", func(l *inspect.Lock) bool {
+			return len(l.Holders) == 1 && l.Holders[0].Owner.Label == "worker-2" && len(l.Waiters) == 1
+		})
+	})
+}
+
+func TestHandoffIsReportedWithoutAPoll(t *testing.T) {
+	eachServer(t, func(t *testing.T, s *scene) {
+		const locks = 50
+		var held []string
+		for i := range locks {
+			held = append(held, s.queue(fmt.Sprint("/l", i), "a", "b")[0])
+		}
+		v := s.watch()
+		var latencies []time.Duration
+		for _, node := range held {
+			dir, start := path.Dir(node), time.Now()
+			s.remove(node)
+			v.awaitState(dir, inspect.StateHeld)
+			v.Peek(func() { latencies = append(latencies, v.At[dir].Sub(start)) })
+		}
+		slices.Sort(latencies)
+		if p50 := latencies[locks/2]; p50 > time.Second { // a busy machine may be slow, but a poll is slower
+			t.Errorf("p50 is %v", p50)
+		}
+	})
+}
+
+func TestHostileNamesAndDataAreEscaped(t *testing.T) {
+	eachServer(t, func(t *testing.T, s *scene) {
+		const dir = "/\u202elock\u200b[31m"
+		huge := strings.Repeat("\xff\x1b]0;x\a", 1<<20/7-200) // near the server's packet limit
+		s.dirs(dir, "/leases", "/leases/_c_x")
+		for _, name := range []string{
+			"_c_x", "_c_" + uuid + "-lock-", "\u2066", "x--99999999999", "lock--99999999999", "\u00ad0000000001", "__lock__0000000001",
+		} {
+			s.create(dir+"/"+name, huge[:64], 0)
+		}
+		holder := s.create(dir+"/_c_"+uuid+"-lock--2147483648", huge, zk.FlagEphemeral)
+		s.create(dir+"/\u202e-note", huge, zk.FlagEphemeral)
+		s.create("/\u202eleader", huge, zk.FlagEphemeral)
+
+		snapshot := observe(t, s.cfg)
+		l := snapshot.Lock(s.id(dir))
+		if l == nil || l.Recipe != "curator" || len(l.Holders) != 1 || l.Node(&l.Holders[0]) != holder || l.Holders[0].Sequence != -2147483648 || len(l.Aliens) == 0 {
+			t.Fatalf("%+v", l)
+		}
+		if lone := snapshot.Lock(s.id("/\u202eleader")); lone == nil || len(lone.Holders[0].Owner.Label) > 1<<10 {
+			t.Errorf("lone node: %+v", lone)
+		}
+		text := string(must.Have(json.Marshal(jsonform.Snapshot(snapshot)))(t))
+		for _, r := range text {
+			if !unicode.IsPrint(r) {
+				t.Fatalf("%U is printed: %.1000s", r, text)
+			}
+		}
+		must.Contain(t, strings.ToUpper(text), `\\U{202E}LOCK`)
+	})
 }

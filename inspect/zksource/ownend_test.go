@@ -14,7 +14,6 @@ import (
 	"github.com/lockscope/lockscope/inspect/internal/sourcetest"
 	"github.com/lockscope/lockscope/inspect/zksource"
 	"github.com/lockscope/lockscope/internal/must"
-	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/internal/zkserver"
 )
 
@@ -24,8 +23,8 @@ import (
 // A source that is cancelled or reaches its deadline does not report servers as failed.
 func TestCancellationIsNotAFailure(t *testing.T) {
 	t.Parallel()
-	zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
-	contended(t, zks, "/l")
+	s := embedded(t, zkserver.Config{})
+	s.contended("/l")
 	hang := make(chan struct{})
 	admin := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		select {
@@ -34,6 +33,7 @@ func TestCancellationIsNotAFailure(t *testing.T) {
 		}
 	}))
 	defer admin.Close()
+	s.cfg.Admin = []string{admin.URL}
 	defer close(hang)
 	for i := range 60 {
 		v := sourcetest.NewView(t)
@@ -43,8 +43,8 @@ func TestCancellationIsNotAFailure(t *testing.T) {
 			ctx, cancel = context.WithCancel(t.Context())
 			time.AfterFunc(after, cancel)
 		}
-		s := zksource.New(zksource.Config{Backend: "zk", Servers: []string{zks.Addr}, Admin: []string{admin.URL}, Once: i%3 == 0})
-		must.Succeed(t, s.Run(ctx, v.Emit))
+		s.cfg.Once = i%3 == 0
+		must.Succeed(t, zksource.New(s.cfg).Run(ctx, v.Emit))
 		cancel()
 		if b := v.Backend; b != nil && (b.State != inspect.Connected || b.Unseen != nil || b.Servers[0].State == inspect.ServerDown) {
 			t.Errorf("ended after %v: %+v", after, b)

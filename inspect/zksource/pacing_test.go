@@ -1,6 +1,7 @@
 package zksource
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -11,6 +12,18 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/zkwire"
 )
+
+const guid = "0123456789abcdef0123456789abcdef"
+
+var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+// testRun is a run without a connection. The test supplies the results.
+func testRun(t *testing.T, cfg Config) *run {
+	cfg.Backend, cfg.Servers = "zk", []string{"127.0.0.1:1"}
+	r := New(cfg).newRun(t.Context(), func(inspect.Update) {})
+	r.tree.AddRoots()
+	return r
+}
 
 // contenders returns n names of contenders.
 func contenders(n int) (names []string) {
@@ -189,5 +202,46 @@ func TestInquiriesFollowTheShortestSession(t *testing.T) {
 		if q.beat() != want || !q.askAt.Equal(noon.Add(want)) {
 			t.Errorf("timeout %v: beat %v, next inquiry after %v", timeout, q.beat(), q.askAt.Sub(noon))
 		}
+	}
+}
+
+// A one-shot read waits for a slow server, but a hung one leaves time for the others.
+func TestHungServerLeavesTimeForOthers(t *testing.T) {
+	t.Parallel()
+	three := []string{"a:1", "b:1", "c:1"}
+	for _, tt := range []struct {
+		name           string
+		cfg            Config
+		session, query time.Duration
+	}{
+		{"a watch", Config{Servers: three}, 10 * time.Second, 3 * time.Second},
+		{"one server", Config{Once: true, Servers: three[:1], Timeout: 20 * time.Second}, 60 * time.Second, 10 * time.Second},
+		{"three servers", Config{Once: true, Servers: three, Timeout: 20 * time.Second}, 20 * time.Second, 10 * time.Second},
+		{"five seconds", Config{Once: true, Servers: three[:1], Timeout: 5 * time.Second}, 15 * time.Second, 5 * time.Second},
+		{"one second", Config{Once: true, Servers: three, Timeout: time.Second}, 10 * time.Second, 3 * time.Second},
+	} {
+		r := New(tt.cfg).newRun(t.Context(), nil)
+		must.Equal(t, r.sessionTimeout(), tt.session, tt.name, "session timeout")
+		must.Equal(t, r.queryTime(), tt.query, tt.name, "query time")
+	}
+}
+
+func TestLateLoginBlocksNothing(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	r := New(Config{Backend: "zk", Servers: []string{"127.0.0.1:1"}}).newRun(ctx, func(inspect.Update) {})
+	for range cap(r.results) + 1 { // more results than the channel holds
+		r.tasks.Go(func() { r.deliver(result{}) })
+	}
+	cancel()
+	ended := make(chan struct{})
+	go func() {
+		r.tasks.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+	case <-time.After(60 * time.Second):
+		t.Error("Run would not return")
 	}
 }

@@ -65,9 +65,7 @@ var shapes = map[string]shape{
 		{"/l", "", 0}, {"/l/semaphore-", "ACQUIRED", contender}, {"/l/semaphore-", "", contender},
 	}, []string{"/l"}},
 	"curator semaphore": {[]shapeNode{
-		{"/l", "", 0},
-		{"/l/leases", "", 0},
-		{"/l/locks", "", 0},
+		{"/l", "", 0}, {"/l/leases", "", 0}, {"/l/locks", "", 0},
 		{"/l/leases/_c_" + uuid + "-lease-", "a", contender},
 		{"/l/locks/_c_" + uuid + "-lock-", "b", contender},
 		{"/l/locks/_c_" + uuid + "-lock-", "c", contender},
@@ -78,9 +76,7 @@ var shapes = map[string]shape{
 	"ephemeral": {[]shapeNode{{"/d", "", 0}, {"/d/leader", "a", zk.FlagEphemeral}}, []string{"/d/leader"}},
 	"shedlock":  {[]shapeNode{{"/shedlock", "", 0}, {"/shedlock/job", "2099-01-01T00:00:00Z", 0}}, []string{"/shedlock/job"}},
 	"helix": {[]shapeNode{
-		{"/c", "", 0},
-		{"/c/LOCK", "", 0},
-		{"/c/LOCK/RESOURCE", "", 0},
+		{"/c", "", 0}, {"/c/LOCK", "", 0}, {"/c/LOCK/RESOURCE", "", 0},
 		{"/c/LOCK/RESOURCE/db", `{"id":"LOCK","simpleFields":{"OWNER":"a","TIMEOUT":"4070908800000"}}`, 0},
 	}, []string{"/c/LOCK/RESOURCE/db"}},
 }
@@ -93,40 +89,42 @@ var unreadable = []zk.ACL{{Perms: zk.PermAll &^ zk.PermRead, Scheme: "world", ID
 func TestUnreadableNodesAreUnknown(t *testing.T) {
 	t.Parallel()
 	zks := servertest.StartZooKeeper(t)
-	c := client(t, zks)
-	for name, s := range shapes {
+	for name, shape := range shapes {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			root := servertest.UniquePath(t)
-			create(t, c, root, "", 0)
-			nodes := []string{root}
-			for _, n := range s.nodes {
-				name := strings.ReplaceAll(n.path, "SESSION", fmt.Sprint(c.SessionID()))
-				nodes = append(nodes, create(t, c, root+name, n.data, n.flags))
+			s := inDirectory(t, zks)
+			nodes := []string{""}
+			for _, n := range shape.nodes {
+				path := strings.ReplaceAll(n.path, "SESSION", fmt.Sprint(s.conn.SessionID()))
+				nodes = append(nodes, strings.TrimPrefix(s.create(path, n.data, n.flags), s.root))
 			}
-			whole := lookAt(t, zks, root, false)
-			for _, p := range s.locks {
-				if whole.Locks[root+p] == nil || whole.Locks[root+p].Unseen != nil {
+			whole := view{s.once()}
+			for _, p := range shape.locks {
+				l := whole.Locks[s.root+p]
+				if l == nil || l.Unseen != nil {
 					t.Fatalf("%s: %v", p, whole.Describe())
 				}
-				if library, _, _ := strings.Cut(name, " "); whole.Locks[root+p].Recipe != library {
-					t.Errorf("%s is recognised as %s", name, whole.Locks[root+p].Recipe)
-				}
+				library, _, _ := strings.Cut(name, " ")
+				must.Equal(t, l.Recipe, library, name)
 			}
-			if len(whole.Locks) != len(s.locks) || whole.Backend.Unseen != nil {
+			if len(whole.Locks) != len(shape.locks) || whole.Backend.Unseen != nil {
 				t.Fatalf("%v, unseen %v", whole.Describe(), whole.Backend.Unseen)
 			}
 			for i, first := range nodes {
 				for _, second := range nodes[i:] {
-					t.Run(strings.ReplaceAll(path.Base(first)+" "+path.Base(second), "/", ""), func(t *testing.T) {
+					t.Run(path.Base(s.root+first)+" "+path.Base(s.root+second), func(t *testing.T) {
 						for _, unlimited := range []bool{false, true} {
 							if unlimited && first != second {
 								continue // an unlimited read walks differently, tested on single nodes
 							}
-							shut(t, c, first, second)
-							v := lookAt(t, zks, root, unlimited)
-							open(t, c, first, second)
-							v.compare(t, whole, zks.Addr, first, second)
+							s.allow(first, unreadable)
+							s.allow(second, unreadable)
+							cfg := s.cfg
+							cfg.Budget.Unlimited = unlimited
+							v := view{once(t, cfg)}
+							s.allow(first, everyone)
+							s.allow(second, everyone)
+							v.compare(t, whole, zks.Addr, s.root+first, s.root+second)
 						}
 					})
 				}
@@ -135,31 +133,11 @@ func TestUnreadableNodesAreUnknown(t *testing.T) {
 	}
 }
 
-func shut(t *testing.T, c *zk.Conn, nodes ...string) {
-	t.Helper()
-	for _, p := range nodes {
-		must.Have(c.SetACL(p, unreadable, -1))(t)
-	}
-}
-
-func open(t *testing.T, c *zk.Conn, nodes ...string) {
-	t.Helper()
-	for _, p := range nodes {
-		must.Have(c.SetACL(p, zk.WorldACL(zk.PermAll), -1))(t)
-	}
-}
-
-type look struct{ *sourcetest.View }
-
-func lookAt(t *testing.T, zks *servertest.ZooKeeper, root string, unlimited bool) look {
-	t.Helper()
-	return look{once(t, zksource.Config{
-		Servers: []string{zks.Addr}, Roots: []string{root}, Budget: zksource.Budget{Unlimited: unlimited},
-	})}
-}
+// view is what a source shows.
+type view struct{ *sourcetest.View }
 
 // compare expects the same report as with full rights, except for unknown facts.
-func (v look) compare(t *testing.T, whole look, addr string, denied ...string) {
+func (v view) compare(t *testing.T, whole view, addr string, denied ...string) {
 	t.Helper()
 	named := func(list []inspect.Unseen) {
 		for _, u := range list {
@@ -224,13 +202,12 @@ func compareContenders(t *testing.T, was, is []inspect.Contender, unknown, unlab
 
 func TestUnreadableSymfonyLockIsNotHidden(t *testing.T) {
 	t.Parallel()
-	zks := servertest.StartZooKeeper(t)
-	c := client(t, zks)
+	s := onServer(t, servertest.StartZooKeeper(t))
 	token := base64.StdEncoding.EncodeToString(make([]byte, 32))
-	create(t, c, "/one", token, zk.FlagEphemeral)
-	create(t, c, "/two", token, zk.FlagEphemeral)
-	shut(t, c, "/one")
-	v := once(t, zksource.Config{Servers: []string{zks.Addr}})
+	s.create("/one", token, zk.FlagEphemeral)
+	s.create("/two", token, zk.FlagEphemeral)
+	s.allow("/one", unreadable)
+	v := s.once()
 	unseen := slices.ContainsFunc(v.Backend.Unseen, func(u inspect.Unseen) bool {
 		return u.Aspect == inspect.AspectLocks && u.Right == "READ on /one"
 	})
@@ -240,33 +217,30 @@ func TestUnreadableSymfonyLockIsNotHidden(t *testing.T) {
 }
 
 func TestMissingRootIsReportedUnseen(t *testing.T) {
-	t.Parallel()
-	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
-		c, root := client(t, zks), servertest.UniquePath(t)
-		create(t, c, root, "", 0)
+	eachServer(t, func(t *testing.T, s *scene) {
+		root, absent := s.root, s.root+"x"
 		for name, tt := range map[string]struct {
 			cfg  zksource.Config
 			read string
 		}{
-			"root":                {zksource.Config{Roots: []string{root, root + "x"}}, "exists " + root + "x"},
+			"root":                {zksource.Config{Roots: []string{root, absent}}, "exists " + absent},
 			"root below a chroot": {zksource.Config{Chroot: root, Roots: []string{"/x"}}, "exists " + root + "/x"},
-			"chroot":              {zksource.Config{Chroot: root + "x"}, "exists " + root + "x"},
-			"chroot of a root":    {zksource.Config{Chroot: root + "x", Roots: []string{"/a", "/b"}}, "exists " + root + "x"},
-			"chroot of one lock":  {zksource.Config{Chroot: root + "x", Only: "/l"}, "exists " + root + "x"},
+			"chroot":              {zksource.Config{Chroot: absent}, "exists " + absent},
+			"chroot of a root":    {zksource.Config{Chroot: absent, Roots: []string{"/a", "/b"}}, "exists " + absent},
+			"chroot of one lock":  {zksource.Config{Chroot: absent, Only: "/l"}, "exists " + absent},
 			"a missing lock":      {zksource.Config{Only: root + "/l"}, ""},
 			"nothing missing":     {zksource.Config{Roots: []string{root}}, ""},
 		} {
-			tt.cfg.Servers = []string{zks.Addr}
-			v := once(t, tt.cfg)
+			tt.cfg.Servers = s.cfg.Servers
+			b := once(t, tt.cfg).Backend
 			var reads []string
-			for _, u := range v.Backend.Unseen {
-				if u.Aspect == inspect.AspectLocks && u.Where == zks.Addr && u.Right == "" {
+			for _, u := range b.Unseen {
+				if u.Aspect == inspect.AspectLocks && u.Where == s.zks.Addr && u.Right == "" {
 					reads = append(reads, u.Read)
 				}
 			}
-			if got := strings.Join(reads, ","); got != tt.read || v.Backend.State != inspect.Connected {
-				t.Errorf("%s: %q, want %q; %+v", name, got, tt.read, v.Backend.Unseen)
-			}
+			must.Equal(t, strings.Join(reads, ","), tt.read, name, b.Unseen)
+			must.Equal(t, b.State, inspect.Connected, name)
 		}
 	})
 }

@@ -1,20 +1,29 @@
 package zksource_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"maps"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
+	"github.com/go-zookeeper/zk"
+
 	"github.com/lockscope/lockscope/inspect"
-	"github.com/lockscope/lockscope/inspect/finding"
+	"github.com/lockscope/lockscope/inspect/internal/sourcetest"
 	"github.com/lockscope/lockscope/inspect/zksource"
 	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/internal/zkserver"
 )
 
 // adminFault makes an AdminServer fail in one way.
@@ -48,29 +57,23 @@ var adminReads = map[string]inspect.Aspect{
 // and the missing right are reported, and no client or watch counts as missing.
 func TestMissingServerAnswersAreUnknown(t *testing.T) {
 	t.Parallel()
-	zks := servertest.StartZooKeeper(t, "4lw.commands.whitelist=conf")
-	l := contended(t, zks, "/l")
-	target := must.Have(url.Parse(zks.Admin))(t)
-	reads := slices.Sorted(func(yield func(string) bool) {
-		for r := range adminReads {
-			if !yield(r) {
-				return
-			}
-		}
-	})
+	s := onServer(t, servertest.StartZooKeeper(t, "4lw.commands.whitelist=conf"))
+	want := s.contended("/l")
+	target := must.Have(url.Parse(s.zks.Admin))(t)
+	reads := slices.Sorted(maps.Keys(adminReads))
 	for _, fault := range adminFaults {
 		for i, first := range reads {
 			for _, second := range reads[i:] {
 				t.Run(fault.name+" "+first+" "+second, func(t *testing.T) {
 					t.Parallel()
 					admin := faultyAdmin(t, target, fault, first, second)
-					b, got := lookWithRules(t, zksource.Config{Servers: []string{zks.Addr}, Admin: []string{admin}})
-					sameButForWatches(t, got, l)
+					b, got := look(t, zksource.Config{Servers: s.cfg.Servers, Admin: []string{admin}})
+					sameButForWatches(t, got, want)
 					for _, read := range []string{first, second} {
 						if read == "server_stats" || read == "watches_by_path" && first == "watch_summary" {
 							continue // srvr is always open and answers the same; the table is not requested if its size is unknown
 						}
-						demandUnseen(t, b, inspect.Unseen{Aspect: adminReads[read], Where: zks.Addr, Read: read}, fault)
+						demandUnseen(t, b, inspect.Unseen{Aspect: adminReads[read], Where: s.zks.Addr, Read: read}, fault)
 					}
 					demandUnseen(t, b, inspect.Unseen{Aspect: inspect.AspectServer, Where: admin}, fault)
 					for _, u := range b.Unseen {
@@ -111,34 +114,6 @@ func demandUnseen(t *testing.T, b *inspect.Backend, want inspect.Unseen, fault a
 	t.Errorf("%+v is missing from unseen %+v", want, b.Unseen)
 }
 
-// contended creates a lock with a holder and a waiter, and returns it as read.
-func contended(t *testing.T, zks *servertest.ZooKeeper, p string) *inspect.Lock {
-	t.Helper()
-	c := client(t, zks)
-	create(t, c, p, "", 0)
-	held := create(t, c, p+"/"+guid+"__lock__", "a", contender)
-	waiter := client(t, zks)
-	create(t, waiter, p+"/"+guid2+"__lock__", "b", contender)
-	if _, _, _, err := waiter.GetW(held); err != nil { // as a waiter does
-		t.Fatal(err)
-	}
-	_, l := lookWithRules(t, zksource.Config{Servers: []string{zks.Addr}, Admin: []string{zks.Admin}, Roots: []string{p}})
-	if l == nil || len(l.Waiters) != 1 || l.Waiters[0].Watch != inspect.Confirmed {
-		t.Fatalf("%+v", l)
-	}
-	return l
-}
-
-// lookWithRules reads the backend and its first lock with all findings.
-func lookWithRules(t *testing.T, cfg zksource.Config) (*inspect.Backend, *inspect.Lock) {
-	t.Helper()
-	s := observe(t, cfg, finding.Rules()...)
-	for l := range s.Locks() {
-		return s.Backends[0], l
-	}
-	return s.Backends[0], nil
-}
-
 // sameButForWatches expects the same lock, with no findings except blind.
 func sameButForWatches(t *testing.T, l, want *inspect.Lock) {
 	t.Helper()
@@ -154,10 +129,10 @@ func sameButForWatches(t *testing.T, l, want *inspect.Lock) {
 // A closed four-letter word is a finding. Without an AdminServer in the target, nothing is unseen.
 func TestClosedWordsAreNotUnseen(t *testing.T) {
 	t.Parallel()
-	zks := servertest.StartZooKeeper(t, "4lw.commands.whitelist=conf,srvr")
-	l := contended(t, zks, "/l")
-	b, got := lookWithRules(t, zksource.Config{Servers: []string{zks.Addr}})
-	sameButForWatches(t, got, l)
+	s := onServer(t, servertest.StartZooKeeper(t, "4lw.commands.whitelist=conf,srvr"))
+	want := s.contended("/l")
+	b, l := look(t, s.cfg)
+	sameButForWatches(t, l, want)
 	if b.Unseen != nil || len(b.Findings) != 2 || b.Servers[0].Role != "standalone" {
 		t.Errorf("unseen %+v, found %+v, servers %+v", b.Unseen, b.Findings, b.Servers)
 	}
@@ -165,12 +140,11 @@ func TestClosedWordsAreNotUnseen(t *testing.T) {
 
 // A silent AdminServer is reported, even if the four-letter words answer the same.
 func TestSilentAdminServerIsReported(t *testing.T) {
-	t.Parallel()
-	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
-		root := servertest.UniquePath(t)
-		want := contended(t, zks, root)
+	eachServer(t, func(t *testing.T, s *scene) {
+		want := s.contended("/l")
 		const nobody = "http://127.0.0.1:1"
-		b, l := lookWithRules(t, zksource.Config{Servers: []string{zks.Addr}, Admin: []string{nobody}, Roots: []string{root}})
+		s.cfg.Admin = []string{nobody}
+		b, l := look(t, s.cfg)
 		sameButForWatches(t, l, want)
 		if l.Waiters[0].Watch != inspect.Confirmed || l.Holders[0].Owner.Client == "" {
 			t.Errorf("%+v", l)
@@ -179,4 +153,162 @@ func TestSilentAdminServerIsReported(t *testing.T) {
 			t.Errorf("unseen %+v", b.Unseen)
 		}
 	})
+}
+
+// An inquiry starts before we are connected and ends after the first pass. It has no watch tables of
+// the locks found by then, so the source must inquire again before it ends.
+func TestEarlyInquiryDoesNotEndLook(t *testing.T) {
+	t.Parallel()
+	s := embedded(t, zkserver.Config{})
+	s.queue("/lock", "", "")
+	passed, asked := make(chan struct{}), make(chan struct{})
+	forward := httputil.NewSingleHostReverseProxy(must.Have(url.Parse(s.zks.Admin))(t))
+	var first, pass sync.Once
+	var refused atomic.Bool
+	admin := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		first.Do(func() { close(asked) })
+		<-passed
+		forward.ServeHTTP(w, req)
+	}))
+	defer admin.Close()
+	s.cfg.Admin, s.cfg.Once = []string{admin.URL}, true
+	s.cfg.Dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		if addr == s.zks.Addr && !refused.Swap(true) { // starts the inquiry
+			return nil, errors.New("connection refused")
+		}
+		if addr == s.zks.Addr { // connects once the AdminServer was asked
+			select {
+			case <-asked:
+			case <-ctx.Done():
+			}
+		}
+		return new(net.Dialer).DialContext(ctx, network, addr)
+	}
+	watches := false
+	zksource.New(s.cfg).Run(t.Context(), func(u inspect.Update) {
+		if len(u.Put) > 0 {
+			pass.Do(func() { close(passed) })
+		}
+		watches = watches || u.Watches != nil
+	})
+	pass.Do(func() { close(passed) })
+	must.True(t, watches, "the source ended without a watch table")
+}
+
+func TestServerLoadIsReported(t *testing.T) {
+	t.Parallel()
+	s := embedded(t, zkserver.Config{})
+	for i := range 20 {
+		s.dirs(fmt.Sprint("/d", i))
+	}
+	s.cfg.Servers = append(s.cfg.Servers, "127.0.0.1:1")
+	s.cfg.Admin = []string{s.zks.Admin, "http://127.0.0.1:1"}
+	v := s.watchHastily()
+	v.Await("the first inquiry", func() bool { return v.Backend.Servers[0].Role != "" && v.Backend.Cost.Requests > 4 })
+	v.Await("the reads in the requests", func() bool {
+		c := v.Backend.Cost
+		return c.Items > 40 && c.Bytes > 40*68 && c.ItemLimit > 0 && c.ByteLimit > 0 && c.ItemsPerSecond > 0
+	})
+	v.loseSession(s)
+	v.Await("equal counts", func() bool {
+		servers := v.Backend.Servers
+		return servers[0].Requests == v.Backend.Cost.Requests && servers[1].Requests == 0 && v.Backend.Cost.Requests > 8
+	})
+}
+
+func TestCompleteSessionsNeedEveryServer(t *testing.T) {
+	eachServer(t, func(t *testing.T, s *scene) {
+		for all, admins := range map[bool][]string{true: {s.zks.Admin}, false: {s.zks.Admin, "http://127.0.0.1:1"}} {
+			s.cfg.Admin = admins
+			v := s.once()
+			if len(v.Sessions) == 0 || v.All != all {
+				t.Errorf("%v: %d sessions, all known: %v", admins, len(v.Sessions), v.All)
+			}
+		}
+	})
+}
+
+// The count includes only directories that had children and lost them all, and names the parent with
+// most of them.
+func TestEmptyDirectoriesAreCounted(t *testing.T) {
+	eachServer(t, func(t *testing.T, s *scene) {
+		s.dirs("/a", "/b", "/never")
+		s.queue("/used", "")
+		s.create("/ephemeral", "", zk.FlagEphemeral)
+		for _, dir := range []string{"/a/0", "/b/1", "/b/2"} {
+			s.remove(s.queue(dir, "")[0])
+		}
+		s.cfg.Admin = []string{s.zks.Admin}
+		e := observe(t, s.cfg).Backends[0].Empty
+		if e.Oldest.IsZero() || e.Count != 3 || e.Under != s.root+"/b" || e.UnderCount != 2 {
+			t.Errorf("%+v", e)
+		}
+	})
+}
+
+// wholeQueue reports whether the only waiter is known.
+func wholeQueue(l *inspect.Lock) bool {
+	return l != nil && len(l.Waiters) == 1 && l.Waiters[0].Owner.Session != 0
+}
+
+func TestLocksAreRelistedAfterWatchTable(t *testing.T) {
+	t.Parallel()
+	for _, once := range []bool{true, false} {
+		t.Run(fmt.Sprintf("once %v", once), func(t *testing.T) {
+			s := embedded(t, zkserver.Config{})
+			holder := s.queue("/l", "", "")[0]
+			s.queue("/same", "", "")
+			admin := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+				switch req.URL.Path {
+				case "/commands/watch_summary":
+					fmt.Fprint(w, `{"num_total_watches": 0, "error": null}`)
+				case "/commands/watches_by_path":
+					s.conn.Delete(holder, -1) // the holder leaves during the read
+					fmt.Fprint(w, `{"path_to_session_ids": {}, "error": null}`)
+				default:
+					http.NotFound(w, req)
+				}
+			}))
+			defer admin.Close()
+			s.cfg.Admin, s.cfg.Once = []string{admin.URL}, once
+			ctx, cancel := context.WithTimeout(t.Context(), sourcetest.Limit)
+			defer cancel()
+			source := zksource.New(s.cfg)
+			before, after := map[string]*inspect.Lock{}, map[string]*inspect.Lock{}
+			var table *inspect.WatchTable
+			left := func(l *inspect.Lock) bool { return l != nil && l.Contention() == 1 }
+			whole := false
+			source.Run(ctx, func(u inspect.Update) {
+				if whole {
+					return
+				}
+				for _, l := range u.Put {
+					if table == nil {
+						before[l.ID.Path] = l
+					} else {
+						after[l.ID.Path] = l
+					}
+				}
+				if u.Watches != nil {
+					table = u.Watches
+				}
+				if wholeQueue(before["/l"]) && wholeQueue(before["/same"]) { // focus requests the table
+					source.Focus([]inspect.ID{s.id("/l"), s.id("/same")})
+				}
+				// A watch may report the deletion before the table arrives. Then no waiter needs a watch.
+				if whole = after["/same"] != nil && (left(after["/l"]) || !once && left(before["/l"])); whole {
+					cancel()
+				}
+			})
+			if !whole {
+				t.Fatalf("ended; table %+v, locks before %v and after it %v", table, before, after)
+			}
+			for p, l := range after {
+				early := before[p] != nil && before[p].ReadAt.Before(table.ReadAt)
+				if once && !early || !l.ReadAt.After(table.ReadAt) {
+					t.Errorf("%s: read at %v, the table at %v, then %v", p, before[p], table.ReadAt, l.ReadAt)
+				}
+			}
+		})
+	}
 }

@@ -1,6 +1,7 @@
 package zksource_test
 
 import (
+	"net"
 	"strconv"
 	"testing"
 	"time"
@@ -8,48 +9,53 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/recipe"
 	"github.com/lockscope/lockscope/inspect/zksource"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/internal/zkserver"
+	"github.com/lockscope/lockscope/internal/zkwire"
 )
-
-func TestCompleteSessionsNeedEveryServer(t *testing.T) {
-	t.Parallel()
-	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
-		dead := "http://127.0.0.1:1"
-		for _, tt := range []struct {
-			admins []string
-			all    bool
-		}{{[]string{zks.Admin}, true}, {[]string{zks.Admin, dead}, false}} {
-			v := once(t, zksource.Config{Servers: []string{zks.Addr}, Admin: tt.admins, Roots: []string{"/zookeeper"}})
-			if len(v.Sessions) == 0 || v.All != tt.all {
-				t.Errorf("%v: %d sessions, all known: %v", tt.admins, len(v.Sessions), v.All)
-			}
-		}
-	})
-}
 
 // The node of a killed client disappears like that of a closed one. The sessions distinguish them,
 // even if their timeout is shorter than the usual interval between inquiries.
 func TestKilledClientsHoldExpires(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
-		for _, killed := range []bool{true, false} {
-			t.Run(map[bool]string{true: "killed", false: "closed"}[killed], func(t *testing.T) {
+		for name, want := range map[string]inspect.EventKind{"killed": inspect.EventExpired, "closed": inspect.EventReleased} {
+			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				for try := 1; ; try++ {
-					e, undisturbed := endOfAHold(t, zks, killed)
-					switch {
-					case killed && !undisturbed && try < 5 && e.Kind == inspect.EventReleased && e.Certainty == recipe.Likely:
-						continue // after a recent disturbance, the client may have reconnected and released
-					case killed && e.Kind == inspect.EventExpired, !killed && e.Kind == inspect.EventReleased:
-						if e.Certainty == recipe.Certain {
-							return
-						}
+					e, undisturbed := endOfAHold(t, zks, name == "killed")
+					if e.Kind == want && e.Certainty == recipe.Certain {
+						return
 					}
-					t.Fatalf("event %+v, undisturbed %v", e, undisturbed)
+					// After a recent disturbance, a killed client may have reconnected and released.
+					if name == "closed" || undisturbed || try == 5 || e.Kind != inspect.EventReleased || e.Certainty != recipe.Likely {
+						t.Fatalf("event %+v, undisturbed %v", e, undisturbed)
+					}
 				}
 			})
 		}
 	})
+}
+
+// hold acquires /lock with a kazoo client that has this session timeout in seconds.
+func (s *scene) hold(timeout int) *servertest.Peer {
+	s.t.Helper()
+	peer := servertest.StartKazooLocks(s.t, s.zks.Addr)
+	peer.Send(s.t, "timeout", strconv.Itoa(timeout))
+	peer.Send(s.t, "lock", "a", s.root+"/lock")
+	peer.Expect(s.t, "acquired")
+	return peer
+}
+
+// onlyEvent waits for the end of the hold.
+func (o *following) onlyEvent() inspect.Event {
+	o.t.Helper()
+	o.awaitFree()
+	if len(o.events) != 1 {
+		o.t.Fatalf("events %+v", o.events)
+	}
+	return o.events[0]
 }
 
 // endOfAHold acquires a lock with a client, ends the client and returns the event. undisturbed
@@ -57,13 +63,10 @@ func TestKilledClientsHoldExpires(t *testing.T) {
 func endOfAHold(t *testing.T, zks *servertest.ZooKeeper, killed bool) (end inspect.Event, undisturbed bool) {
 	t.Helper()
 	const timeout = 6
-	c, root := client(t, zks), servertest.UniquePath(t)
-	create(t, c, root, "", 0)
-	peer := servertest.StartKazooLocks(t, zks.Addr)
-	peer.Send(t, "timeout", strconv.Itoa(timeout))
-	peer.Send(t, "lock", "a", root+"/lock")
-	peer.Expect(t, "acquired")
-	o := follow(t, zksource.Config{Servers: []string{zks.Addr}, Admin: []string{zks.Admin}, Roots: []string{root}}, root+"/lock")
+	s := inDirectory(t, zks)
+	peer := s.hold(timeout)
+	s.cfg.Admin = []string{zks.Admin}
+	o := s.follow("/lock")
 	o.awaitLock("the holder's client", func(l *inspect.Lock) bool { return len(l.Holders) == 1 && l.Holders[0].Owner.Client != "" })
 	ended := time.Now()
 	if killed {
@@ -71,29 +74,116 @@ func endOfAHold(t *testing.T, zks *servertest.ZooKeeper, killed bool) (end inspe
 	} else {
 		peer.Send(t, "close", "a")
 	}
-	o.awaitLock("it is free", func(l *inspect.Lock) bool { return l.State == inspect.StateFree })
-	if len(o.events) != 1 {
-		t.Fatalf("events %+v", o.events)
-	}
-	disturbed := o.seen.Backends[0].DisturbedAt
-	return o.events[0], disturbed.Before(ended.Add(-timeout * time.Second))
+	end = o.onlyEvent()
+	return end, o.seen.Backends[0].DisturbedAt.Before(ended.Add(-timeout * time.Second))
 }
 
 // Without the sessions, an expiry looks like a release.
 func TestEndIsUncertainWithoutSessions(t *testing.T) {
-	t.Parallel()
-	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
-		c, root := client(t, zks), servertest.UniquePath(t)
-		create(t, c, root, "", 0)
-		peer := servertest.StartKazooLocks(t, zks.Addr)
-		peer.Send(t, "timeout", "2")
-		peer.Send(t, "lock", "a", root+"/lock")
-		peer.Expect(t, "acquired")
-		o := follow(t, zksource.Config{Servers: []string{zks.Addr}, Admin: []string{"http://127.0.0.1:1"}, Roots: []string{root}}, root+"/lock")
+	eachServer(t, func(t *testing.T, s *scene) {
+		peer := s.hold(2)
+		s.cfg.Admin = []string{"http://127.0.0.1:1"}
+		o := s.follow("/lock")
 		peer.Kill()
-		o.awaitLock("it is free", func(l *inspect.Lock) bool { return l.State == inspect.StateFree })
-		if len(o.events) != 1 || o.events[0].Kind != inspect.EventReleased || o.events[0].Certainty != recipe.Likely {
-			t.Errorf("events %+v", o.events)
+		if e := o.onlyEvent(); e.Kind != inspect.EventReleased || e.Certainty != recipe.Likely {
+			t.Errorf("%+v", e)
 		}
 	})
+}
+
+// hungServer starts a server that accepts connections and never answers. It returns its address.
+func hungServer(t *testing.T) string {
+	t.Helper()
+	wire := servertest.StartWire(t, "127.0.0.1:1")
+	wire.Stop()
+	return wire.Addr()
+}
+
+// A hung server delays the session table, but its age follows the other server's answer. A release
+// in the meantime is not mistaken for the expiry of a silent session.
+func TestReleaseDuringServerHangIsSeen(t *testing.T) {
+	t.Parallel()
+	s := embedded(t, zkserver.Config{}).as(8 * time.Second)
+	held := s.queue("/l", "a")[0]
+	s.cfg.Servers = append(s.cfg.Servers, hungServer(t))
+	o := s.follow("/l")
+	session := func(s *inspect.Snapshot) inspect.Session {
+		session, _ := s.Session(s.Lock(o.id), &s.Lock(o.id).Holders[0])
+		return session
+	}
+	o.await("the holder's session", func(s *inspect.Snapshot) bool {
+		return session(s).Timeout == 8*time.Second && !session(s).LastContact.IsZero()
+	})
+	last := session(o.seen).LastContact
+	o.await("an overdue session table", func(s *inspect.Snapshot) bool {
+		return time.Since(session(s).LastContact) > session(s).Timeout
+	})
+	s.remove(held)
+	if e := o.onlyEvent(); e.Kind != inspect.EventReleased {
+		t.Errorf("%v after its last contact: %+v", time.Since(last), e)
+	}
+}
+
+// watchPatiently watches a lock /l that has a waiter, with a session that outlives silences.
+func (s *scene) watchPatiently() watching {
+	s.t.Helper()
+	v := run(s.t, zksource.NewPatient(s.cfg))
+	v.awaitWaiters("/l", 1)
+	return v
+}
+
+// lateEvent removes the holder during a silence, which it ends. The event then follows a gap.
+func lateEvent(v watching, s *scene, held string, end func()) {
+	s.t.Helper()
+	cut := time.Now()
+	s.remove(held)
+	removed := time.Now()
+	over := time.NewTimer(zkwire.MaxLag + 300*time.Millisecond) // the silence under test
+	<-over.C
+	end()
+	v.awaitWaiters("/l", 0)
+	v.Peek(func() {
+		gap := v.Gap
+		if gap == nil || gap.From.After(cut) || gap.Until.Before(removed.Add(zkwire.MaxLag)) {
+			s.t.Fatalf("gap %+v; cut at %v", gap, cut)
+		}
+		if at := v.Locks["/l"].ReadAt; at.Before(gap.Until) {
+			s.t.Errorf("read at %v, blind until %v", at, gap.Until)
+		}
+	})
+}
+
+// A network cut that does not end the connection delays events. Their times are unknown.
+func TestEventsHeldByNetworkFollowGap(t *testing.T) {
+	t.Parallel()
+	for name, cfg := range map[string]zkserver.Config{"one watch for all": {}, "a watch each": {WithoutAddWatch: true}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := embedded(t, cfg)
+			wire := servertest.StartWire(t, s.zks.Addr)
+			held := s.queue("/l", "a", "b")[0]
+			s.cfg.Servers = []string{wire.Addr()}
+			v := s.watchPatiently()
+			wire.Stop(servertest.ToClient)
+			lateEvent(v, s, held, wire.Heal)
+		})
+	}
+}
+
+// A follower that is cut off from its leader still answers pings and reads. Once reconnected, it
+// reports the changes, which happened at unknown times.
+func TestPartitionedFollowersEventsFollowGap(t *testing.T) {
+	t.Parallel()
+	var listeners []net.Listener
+	for range 3 {
+		listeners = append(listeners, must.Have(net.Listen("tcp", "127.0.0.1:0"))(t))
+	}
+	e := must.Have(zkserver.StartEnsemble(zkserver.Config{TickTime: time.Second}, 60, listeners...))(t)
+	t.Cleanup(e.Close)
+	s := onServer(t, &servertest.ZooKeeper{Addr: listeners[0].Addr().String()})
+	held := s.queue("/l", "a", "b")[0]
+	s.cfg.Servers = []string{listeners[1].Addr().String()}
+	v := s.watchPatiently()
+	e.Cut(1, false, true)
+	lateEvent(v, s, held, e.Heal)
 }

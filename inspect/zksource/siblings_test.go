@@ -7,7 +7,6 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/lockscope/lockscope/inspect"
-	"github.com/lockscope/lockscope/inspect/internal/sourcetest"
 	"github.com/lockscope/lockscope/inspect/recipe"
 	"github.com/lockscope/lockscope/inspect/zksource"
 	"github.com/lockscope/lockscope/internal/must"
@@ -36,7 +35,6 @@ func (d direct) Get(_ context.Context, p string) ([]byte, *zk.Stat, error) { ret
 func TestEphemeralLockIsConsistentAcrossViews(t *testing.T) {
 	t.Parallel()
 	zks := servertest.StartZooKeeper(t)
-	c := client(t, zks)
 	const base64 = "YWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWE="
 	for name, tt := range map[string]struct {
 		siblings []shapeNode
@@ -52,28 +50,28 @@ func TestEphemeralLockIsConsistentAcrossViews(t *testing.T) {
 		"one of two in an unreadable directory": {siblings: []shapeNode{{"/other", base64, zk.FlagEphemeral}}, shut: true, locked: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			root := servertest.UniquePath(t)
-			create(t, c, root, "", 0)
-			node := create(t, c, root+"/leader", "node-1", zk.FlagEphemeral)
+			s := inDirectory(t, zks)
+			node := s.create("/leader", "node-1", zk.FlagEphemeral)
 			for _, n := range tt.siblings {
-				create(t, c, root+n.path, n.data, n.flags)
+				s.create(n.path, n.data, n.flags)
 			}
-			looks := map[string]map[string]*inspect.Lock{}
+			views := map[string]map[string]*inspect.Lock{}
 			if tt.shut {
-				shut(t, c, root)
+				s.allow("", unreadable)
 			} else {
-				looks["everything"] = once(t, zksource.Config{Servers: []string{zks.Addr}, Roots: []string{root}}).Locks
+				views["everything"] = s.once().Locks
 			}
-			looks["named"] = once(t, zksource.Config{Servers: []string{zks.Addr}, Only: node}).Locks
-			looks["root"] = once(t, zksource.Config{Servers: []string{zks.Addr}, Roots: []string{node}}).Locks
-			read := must.Have(zksource.ReadLock(t.Context(), direct{c}, zksource.Config{Servers: []string{zks.Addr}, Only: node}))(t)
-			looks["to act on"] = map[string]*inspect.Lock{}
+			views["named"] = s.named("/leader").Locks
+			views["root"] = once(t, zksource.Config{Servers: s.cfg.Servers, Roots: []string{node}}).Locks
+			one := zksource.Config{Servers: s.cfg.Servers, Only: node}
+			read := must.Have(zksource.ReadLock(t.Context(), direct{s.conn}, one))(t)
+			views["to act on"] = map[string]*inspect.Lock{}
 			if read.Lock.State != inspect.StateFree {
-				looks["to act on"][node] = read.Lock
+				views["to act on"][node] = read.Lock
 			}
-			for who, locks := range looks {
+			for who, locks := range views {
 				l := locks[node]
-				must.Equal(t, (l != nil), tt.locked, who, l)
+				must.Equal(t, l != nil, tt.locked, who, l)
 				sure := recipe.Possible
 				if who == "named" || who == "to act on" {
 					sure = recipe.Likely
@@ -91,19 +89,14 @@ func TestEphemeralLockIsConsistentAcrossViews(t *testing.T) {
 
 // A node requested by name is followed through its deletion and its next creation.
 func TestANamedNodeIsFollowed(t *testing.T) {
-	t.Parallel()
-	zks := servertest.StartZooKeeper(t)
-	c := client(t, zks)
-	root := servertest.UniquePath(t)
-	create(t, c, root, "", 0)
-	node := create(t, c, root+"/leader", "node-1", zk.FlagEphemeral)
-	v := sourcetest.Watch(t, zksource.New(zksource.Config{Backend: "zk", Servers: []string{zks.Addr}, Only: node}))
-	held := func(want inspect.State) func() bool {
-		return func() bool { l := v.Locks[node]; return l != nil && l.State == want }
-	}
-	v.Await("held", held(inspect.StateHeld))
-	remove(t, c, node)
-	v.Await("gone", func() bool { return v.Locks[node] == nil || v.Locks[node].State == inspect.StateFree })
-	create(t, c, node, "node-2", zk.FlagEphemeral)
-	v.Await("held again", held(inspect.StateHeld))
+	eachServer(t, func(_ *testing.T, s *scene) {
+		node := s.create("/leader", "node-1", zk.FlagEphemeral)
+		s.cfg.Only, s.cfg.Roots = node, nil
+		v := s.watch()
+		v.awaitState(node, inspect.StateHeld)
+		s.remove(node)
+		v.Await("gone", func() bool { return v.Locks[node] == nil || v.Locks[node].State == inspect.StateFree })
+		s.create("/leader", "node-2", zk.FlagEphemeral)
+		v.awaitHolder(node, "node-2")
+	})
 }

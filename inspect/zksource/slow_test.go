@@ -11,12 +11,13 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/internal/sourcetest"
 	"github.com/lockscope/lockscope/inspect/zksource"
-	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/internal/zkserver"
 )
 
-// slowDial is a Dial that fails if the caller's deadline leaves less than that time.
-func slowDial(needs time.Duration) func(context.Context, string, string) (net.Conn, error) {
+type dialFunc = func(ctx context.Context, network, addr string) (net.Conn, error)
+
+// impatient is a Dial that fails if the caller's deadline leaves less than that time.
+func impatient(needs time.Duration) dialFunc {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		if limit, limited := ctx.Deadline(); limited && time.Until(limit) < needs {
 			return nil, context.DeadlineExceeded
@@ -25,48 +26,8 @@ func slowDial(needs time.Duration) func(context.Context, string, string) (net.Co
 	}
 }
 
-// A distant server, a jump host or a TLS handshake may need more than go-zookeeper's limit of 1 s.
-func TestASlowServerIsWaitedFor(t *testing.T) {
-	t.Parallel()
-	zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
-	create(t, client(t, zks), "/lock", "", 0)
-	v := once(t, zksource.Config{Servers: []string{zks.Addr, "127.0.0.1:1"}, Dial: slowDial(3 * time.Second)})
-	if v.Backend == nil || v.Backend.State == inspect.Down {
-		t.Errorf("%+v", v.Backend)
-	}
-}
-
-// A one-shot read of a silent server ends at its timeout, despite repeated inquiries.
-func TestSilentServerIsDownAfterTimeout(t *testing.T) {
-	t.Parallel()
-	s := zksource.NewHasty(zksource.Config{
-		Backend: "zk", Once: true, Servers: []string{"192.0.2.1:2181"}, Dial: slowDial(time.Hour), Timeout: 2 * time.Second,
-	})
-	v := sourcetest.Once(t, s)
-	if v.Backend == nil || v.Backend.State != inspect.Down || !strings.Contains(v.Backend.Error, "no answer in time") {
-		t.Errorf("%+v", v.Backend)
-	}
-}
-
-// A tunnel accepts at once but reaches the server later. That counts as connecting, not as a silent
-// server.
-func TestSlowTunnelledServerIsAwaited(t *testing.T) {
-	t.Parallel()
-	zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
-	c := client(t, zks)
-	create(t, c, "/lock", "", 0)
-	create(t, c, "/lock/"+guid+"__lock__", "a", contender)
-	v := once(t, zksource.Config{Servers: []string{zks.Addr}, Dial: tunnel(4 * time.Second), Timeout: 20 * time.Second})
-	if v.Backend == nil || v.Backend.State != inspect.Connected || v.Locks["/lock"] == nil {
-		t.Fatalf("%+v", v.Backend)
-	}
-	for _, u := range v.Backend.Unseen {
-		t.Errorf("unseen although the server answered slowly: %+v", u)
-	}
-}
-
 // tunnel is a Dial that connects at once, to a tunnel that reaches the server later.
-func tunnel(needs time.Duration) func(context.Context, string, string) (net.Conn, error) {
+func tunnel(needs time.Duration) dialFunc {
 	return func(_ context.Context, network, addr string) (net.Conn, error) {
 		ours, its := net.Pipe()
 		time.AfterFunc(needs, func() {
@@ -87,7 +48,7 @@ func tunnel(needs time.Duration) func(context.Context, string, string) (net.Conn
 }
 
 // late is a Dial that takes that long, unless its context ends first.
-func late(needs time.Duration) func(context.Context, string, string) (net.Conn, error) {
+func late(needs time.Duration) dialFunc {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		timer := time.NewTimer(needs)
 		defer timer.Stop()
@@ -100,15 +61,43 @@ func late(needs time.Duration) func(context.Context, string, string) (net.Conn, 
 	}
 }
 
-// The first attempt must last long enough for a server that answers after 8 of 13 seconds.
-func TestShortTimeoutAwaitsSlowServer(t *testing.T) {
+func TestASlowServerIsWaitedFor(t *testing.T) {
 	t.Parallel()
-	zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
-	c := client(t, zks)
-	create(t, c, "/lock", "", 0)
-	create(t, c, "/lock/"+guid+"__lock__", "a", contender)
-	v := once(t, zksource.Config{Servers: []string{zks.Addr}, Dial: late(8 * time.Second), Timeout: 13 * time.Second})
-	if v.Backend == nil || v.Backend.State == inspect.Down || v.Locks["/lock"] == nil {
-		t.Errorf("%+v", v.Backend)
+	for name, tt := range map[string]struct {
+		dial    dialFunc
+		timeout time.Duration
+		more    []string // servers
+	}{
+		// A distant server, a jump host or a TLS handshake may need more than go-zookeeper's limit of 1 s.
+		"a distant server": {impatient(3 * time.Second), 0, []string{"127.0.0.1:1"}},
+		// A tunnel accepts at once but reaches the server later. That counts as connecting, not as a silent server.
+		"behind a tunnel": {tunnel(4 * time.Second), 20 * time.Second, nil},
+		// The first attempt must last long enough for a server that answers after 8 of 13 seconds.
+		"a short timeout": {late(8 * time.Second), 13 * time.Second, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := embedded(t, zkserver.Config{})
+			s.queue("/lock", "a")
+			s.cfg.Servers, s.cfg.Dial, s.cfg.Timeout = append(s.cfg.Servers, tt.more...), tt.dial, tt.timeout
+			v := s.once()
+			if v.Backend == nil || v.Backend.State == inspect.Down || v.Locks["/lock"] == nil {
+				t.Fatalf("%+v", v.Backend)
+			}
+			if name == "behind a tunnel" && (v.Backend.State != inspect.Connected || v.Backend.Unseen != nil) {
+				t.Errorf("%s, unseen although the server answered slowly: %+v", v.Backend.State, v.Backend.Unseen)
+			}
+		})
+	}
+}
+
+// A one-shot read of a silent server ends at its timeout, despite repeated inquiries.
+func TestSilentServerIsDownAfterTimeout(t *testing.T) {
+	t.Parallel()
+	b := sourcetest.Once(t, zksource.NewHasty(zksource.Config{
+		Backend: "zk", Once: true, Servers: []string{"192.0.2.1:2181"}, Dial: impatient(time.Hour), Timeout: 2 * time.Second,
+	})).Backend
+	if b == nil || b.State != inspect.Down || !strings.Contains(b.Error, "no answer in time") {
+		t.Errorf("%+v", b)
 	}
 }

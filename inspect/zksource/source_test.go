@@ -2,6 +2,7 @@ package zksource_test
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"testing"
 	"time"
@@ -16,88 +17,22 @@ import (
 	"github.com/lockscope/lockscope/internal/zkserver"
 )
 
-func TestMain(m *testing.M) { servertest.Main(m) }
-
-// watch runs a source until the test ends.
-func watch(t *testing.T, cfg zksource.Config) (*sourcetest.View, *zksource.Source) {
-	t.Helper()
-	if cfg.Backend == "" {
-		cfg.Backend = "zk"
-	}
-	s := zksource.New(cfg)
-	return sourcetest.Watch(t, s), s
-}
-
-// watchHastily is watch with short intervals.
-func watchHastily(t *testing.T, cfg zksource.Config) (*sourcetest.View, *zksource.Source) {
-	t.Helper()
-	cfg.Backend = "zk"
-	s := zksource.NewHasty(cfg)
-	return sourcetest.Watch(t, s), s
-}
-
-// once runs a source for one pass.
-func once(t *testing.T, cfg zksource.Config) *sourcetest.View {
-	t.Helper()
-	cfg.Backend, cfg.Once = "zk", true
-	return sourcetest.Once(t, zksource.New(cfg))
-}
-
-// client connects a plain client to a server.
-func client(t *testing.T, zks *servertest.ZooKeeper) *zk.Conn {
-	t.Helper()
-	return clientFor(t, zks, 10*time.Second)
-}
-
-// clientFor is client with that session timeout. After a pause of 2/3 of it, a client reconnects.
-func clientFor(t *testing.T, zks *servertest.ZooKeeper, timeout time.Duration) *zk.Conn {
-	t.Helper()
-	return servertest.ConnectZooKeeper(t, zks.Addr, timeout)
-}
-
-func create(t *testing.T, c *zk.Conn, p string, data string, flags int32) string {
-	t.Helper()
-	made, err := c.Create(p, []byte(data), flags, zk.WorldACL(zk.PermAll))
-	if err != nil {
-		t.Fatalf("create %s: %v", p, err)
-	}
-	return made
-}
-
-func remove(t *testing.T, c *zk.Conn, p string) {
-	t.Helper()
-	if err := c.Delete(p, -1); err != nil {
-		t.Fatalf("delete %s: %v", p, err)
-	}
-}
-
-const contender = zk.FlagEphemeral | zk.FlagSequence
-
-const (
-	guid  = "0123456789abcdef0123456789abcdef"
-	guid2 = "fedcba9876543210fedcba9876543210"
-	uuid  = "01234567-89ab-cdef-0123-456789abcdef"
-)
-
 func TestFindsLocksOfEveryRecipe(t *testing.T) {
-	t.Parallel()
-	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
-		c, root := client(t, zks), servertest.UniquePath(t)
-		create(t, c, root, "", 0)
+	eachServer(t, func(t *testing.T, s *scene) {
 		prefixes := map[string]string{
 			"curator": "_c_" + uuid + "-lock-", "kazoo": guid + "__lock__",
 			"go-zookeeper": "_c_" + guid + "-lock-", "sequential": "foo",
 		}
 		for name, prefix := range prefixes {
-			create(t, c, root+"/"+name, "", 0)
-			create(t, c, root+"/"+name+"/"+prefix, "first", contender)
-			create(t, c, root+"/"+name+"/"+prefix, "second", contender)
+			s.dirs("/" + name)
+			s.create("/"+name+"/"+prefix, "first", contender)
+			s.create("/"+name+"/"+prefix, "second", contender)
 		}
-		create(t, c, root+"/queue", "", 0)
-		create(t, c, root+"/queue/item-", "work", zk.FlagSequence)
-		check := func(t *testing.T, v *sourcetest.View) {
+		s.dirs("/queue")
+		s.create("/queue/item-", "work", zk.FlagSequence)
+		check := func(v *sourcetest.View) {
 			for name := range prefixes {
-				l := v.Locks[root+"/"+name]
+				l := v.Locks[s.root+"/"+name]
 				if l == nil || l.Recipe != name || l.State != inspect.StateContended || len(l.Waiters) != 1 {
 					t.Errorf("%s: %+v", name, l)
 					continue
@@ -109,301 +44,257 @@ func TestFindsLocksOfEveryRecipe(t *testing.T) {
 			}
 			must.Equal(t, len(v.Locks), len(prefixes), "locks", v.Describe())
 		}
-		t.Run("watch", func(t *testing.T) {
-			v, _ := watch(t, zksource.Config{Servers: []string{zks.Addr}, Roots: []string{root}})
-			v.Await("first pass", func() bool { return v.Backend != nil && v.Backend.FirstPass })
-			v.Peek(func() { check(t, v) })
-		})
-		t.Run("once", func(t *testing.T) {
-			v := once(t, zksource.Config{Servers: []string{zks.Addr}, Roots: []string{root}})
-			check(t, v)
-			if v.Backend.Mode != inspect.ModeOnce || v.Backend.State != inspect.Connected || v.Backend.Cost.Watches != 0 {
-				t.Errorf("backend: %+v", v.Backend)
-			}
-		})
-		t.Run("chroot", func(t *testing.T) {
-			v := once(t, zksource.Config{Servers: []string{zks.Addr}, Chroot: root})
-			if l := v.Locks["/kazoo"]; l == nil || len(l.Waiters) != 1 {
-				t.Errorf("locks: %v", v.Describe())
-			}
-		})
+		v := s.watch()
+		v.Peek(func() { check(v.View) })
+		one := s.once()
+		check(one)
+		if b := one.Backend; b.Mode != inspect.ModeOnce || b.State != inspect.Connected || b.Cost.Watches != 0 {
+			t.Errorf("backend: %+v", b)
+		}
+		chrooted := once(t, zksource.Config{Servers: s.cfg.Servers, Chroot: s.root})
+		if l := chrooted.Locks["/kazoo"]; l == nil || len(l.Waiters) != 1 {
+			t.Errorf("locks: %v", chrooted.Describe())
+		}
 	})
 }
 
 func TestWatchReportsChanges(t *testing.T) {
-	t.Parallel()
-	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
-		c, root := client(t, zks), servertest.UniquePath(t)
-		create(t, c, root, "", 0)
-		v, _ := watch(t, zksource.Config{Servers: []string{zks.Addr}, Roots: []string{root}})
-		v.Await("first pass", func() bool { return v.Backend != nil && v.Backend.FirstPass })
-
-		create(t, c, root+"/new", "", 0)
-		first := create(t, c, root+"/new/"+guid+"__lock__", "a", contender)
-		v.Await("a new lock directory", func() bool { return v.Locks[root+"/new"] != nil })
-		create(t, c, root+"/new/"+guid2+"__lock__", "b", contender)
-		v.Await("a waiter", func() bool { return v.Locks[root+"/new"].State == inspect.StateContended })
-		remove(t, c, first)
-		var l *inspect.Lock
-		v.Await("the handoff", func() bool {
-			l = v.Locks[root+"/new"]
-			return l.State == inspect.StateHeld && l.Holders[0].Owner.Label == "b"
+	eachServer(t, func(_ *testing.T, s *scene) {
+		v, lock := s.watch(), s.root+"/new"
+		first := s.queue("/new", "a")[0]
+		v.Await("a new lock directory", func() bool { return v.Locks[lock] != nil })
+		second := s.join("/new", "b")
+		v.awaitState(lock, inspect.StateContended)
+		s.remove(first)
+		v.awaitHolder(lock, "b")
+		s.remove(second)
+		v.awaitLock(lock, "the empty directory listed as free", func(l *inspect.Lock) bool {
+			return l.State == inspect.StateFree && l.Recipe == "kazoo"
 		})
-		remove(t, c, root+"/new/"+l.Holders[0].Name.Raw())
-		v.Await("the empty directory listed as free", func() bool {
-			l := v.Locks[root+"/new"]
-			return l != nil && l.State == inspect.StateFree && l.Recipe == "kazoo"
-		})
-		remove(t, c, root+"/new")
-		v.Await("the deleted directory gone", func() bool { return v.Locks[root+"/new"] == nil })
+		s.remove(lock)
+		v.Await("the deleted directory gone", func() bool { return v.Locks[lock] == nil })
 
-		create(t, c, root+"/new", "", 0)
-		create(t, c, root+"/new/sub", "", 0)
-		create(t, c, root+"/new/sub/"+guid+"__lock__", "c", contender)
-		v.Await("a lock below the recreated directory", func() bool { return v.Locks[root+"/new/sub"] != nil })
+		s.dirs("/new")
+		s.queue("/new/sub", "c")
+		v.Await("a lock below the recreated directory", func() bool { return v.Locks[lock+"/sub"] != nil })
 	})
 }
 
 func TestARootMayAppearLater(t *testing.T) {
-	t.Parallel()
-	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
-		c, root := client(t, zks), servertest.UniquePath(t)
-		v, _ := watchHastily(t, zksource.Config{Servers: []string{zks.Addr}, Roots: []string{root}})
-		v.Await("first pass", func() bool { return v.Backend != nil && v.Backend.FirstPass })
-		create(t, c, root, "", 0)
-		create(t, c, root+"/"+guid+"__lock__", "a", contender)
-		v.Await("the root as a lock", func() bool { return v.Locks[root] != nil })
+	eachServer(t, func(_ *testing.T, s *scene) {
+		s.cfg.Roots = []string{s.root + "/later"}
+		v := s.watchHastily()
+		s.queue("/later", "a")
+		v.Await("the root as a lock", func() bool { return v.Locks[s.root+"/later"] != nil })
 	})
 }
 
 func TestOnlyTheNamedDirectoryIsRead(t *testing.T) {
-	t.Parallel()
-	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
-		c, root := client(t, zks), servertest.UniquePath(t)
-		create(t, c, root, "", 0)
-		create(t, c, root+"/free", "", 0)
-		held := create(t, c, root+"/"+guid+"__lock__", "a", contender)
-		waits := create(t, c, root+"/"+guid2+"__lock__", "b", contender)
-		if _, _, _, err := c.GetW(held); err != nil { // as a waiter does
-			t.Fatal(err)
-		}
-		v := once(t, zksource.Config{Servers: []string{zks.Addr}, Only: root, Admin: []string{zks.Admin}})
-		l := v.Locks[root]
+	eachServer(t, func(t *testing.T, s *scene) {
+		nodes := s.queue("/l", "a", "b")
+		s.dirs("/l/free")
+		s.lookAfter(nodes[0])
+		s.cfg.Admin = []string{s.zks.Admin}
+		v := s.named("/l")
+		l := v.Locks[s.root+"/l"]
 		if l == nil || len(v.Locks) != 1 || l.State != inspect.StateContended {
 			t.Fatalf("locks: %v", v.Describe())
 		}
-		must.Equal(t, root+"/"+l.Waiters[0].Name.Raw(), waits, "waiter")
+		must.Equal(t, l.Node(&l.Waiters[0]), nodes[1], "waiter")
 		session := v.Sessions[l.Holders[0].Owner.Session]
-		if session.Client == "" || session.Server != zks.Addr || session.Timeout == 0 {
+		if session.Client == "" || session.Server != s.zks.Addr || session.Timeout == 0 {
 			t.Errorf("the holder's session: %+v of %v", session, v.Sessions)
 		}
-		if v.Watches == nil || len(v.Watches.Sessions[held]) != 1 || v.Watches.Sessions[held][0] != c.SessionID() {
-			t.Errorf("watches on %s: %+v", held, v.Watches)
+		if v.Watches == nil || !slices.Equal(v.Watches.Sessions[nodes[0]], []int64{s.conn.SessionID()}) {
+			t.Errorf("watches on %s: %+v", nodes[0], v.Watches)
 		}
 		must.Equal(t, v.Backend.Servers[0].Role, "standalone", "role")
-		free := once(t, zksource.Config{Servers: []string{zks.Addr}, Only: root + "/free"})
-		if l := free.Locks[root+"/free"]; l == nil || l.State != inspect.StateFree {
+		free := s.named("/l/free")
+		if l := free.Locks[s.root+"/l/free"]; l == nil || l.State != inspect.StateFree {
 			t.Errorf("a named directory without contenders: %v", free.Describe())
 		}
-		if none := once(t, zksource.Config{Servers: []string{zks.Addr}, Only: root + "/none"}); len(none.Locks) != 0 {
-			t.Errorf("a directory that does not exist: %v", none.Describe())
-		}
+		must.Equal(t, len(s.named("/l/none").Locks), 0, "locks in a directory that does not exist")
 	})
 }
 
 func TestHotLockReadsAreBounded(t *testing.T) {
 	t.Parallel()
-	zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
-	c := client(t, zks)
-	create(t, c, "/hot", "", 0)
-	v, _ := watch(t, zksource.Config{Servers: []string{zks.Addr}})
-	v.Await("first pass", func() bool { return v.Backend != nil && v.Backend.FirstPass })
+	s := embedded(t, zkserver.Config{})
+	s.dirs("/hot")
+	v := s.watch()
 	start := time.Now()
 	changes := 0
-	last := ""
+	last := s.join("/hot", "0")
 	for time.Since(start) < 2*time.Second {
-		if last != "" {
-			remove(t, c, last)
-		}
-		last = create(t, c, "/hot/"+guid+"__lock__", fmt.Sprint(changes), contender)
+		s.remove(last)
 		changes += 2
+		last = s.join("/hot", fmt.Sprint(changes))
 	}
-	v.Await("the last state", func() bool {
-		l := v.Locks["/hot"]
-		return l != nil && len(l.Holders) == 1 && "/hot/"+l.Holders[0].Name.Raw() == last && l.Holders[0].Owner.Label != ""
+	v.awaitLock("/hot", "the last state", func(l *inspect.Lock) bool {
+		return len(l.Holders) == 1 && l.Node(&l.Holders[0]) == last && l.Holders[0].Owner.Label != ""
 	})
-	cost := func() (n uint64) {
-		v.Await("the cost", func() bool { n = v.Backend.Cost.Requests; return n > 4 })
-		return n
-	}()
+	var cost uint64
+	v.Await("the cost", func() bool { cost = v.Backend.Cost.Requests; return cost > 4 })
 	took := time.Since(start).Seconds()
 	if most := 20 + 2*4*(took+1); float64(cost) > most {
 		t.Errorf("%d changes in %.1f s cost %d requests, more than %.0f", changes, took, cost, most)
 	}
-	t.Logf("%d changes in %.1f s cost %d requests", changes, took, cost)
 }
 
 func TestALostSessionLosesNothing(t *testing.T) {
 	t.Parallel()
-	zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
-	c := client(t, zks)
-	create(t, c, "/lock", "", 0)
-	first := create(t, c, "/lock/"+guid+"__lock__", "a", contender)
-	before := zks.Embedded.Sessions()
-	v, _ := watch(t, zksource.Config{Servers: []string{zks.Addr}})
-	v.Await("first pass", func() bool { return v.Backend != nil && v.Backend.FirstPass })
-	for _, id := range zks.Embedded.Sessions() {
-		if len(before) == 1 && id != before[0] {
-			zks.Expire(t, id)
+	s := embedded(t, zkserver.Config{})
+	first := s.queue("/lock", "a")[0]
+	v := s.watch()
+	for _, id := range s.zks.Embedded.Sessions() {
+		if id != s.conn.SessionID() {
+			s.zks.Expire(t, id)
 		}
 	}
 	v.Await("down, with the lock listed", func() bool {
 		return v.Backend.State == inspect.Down && v.Backend.Error != "" && v.Locks["/lock"] != nil
 	})
-	create(t, c, "/lock/"+guid2+"__lock__", "b", contender)
-	remove(t, c, first)
-	v.Await("connected again", func() bool { return v.Backend.State == inspect.Connected })
-	v.Await("up to date", func() bool {
-		l := v.Locks["/lock"]
-		return l.State == inspect.StateHeld && l.Holders[0].Owner.Label == "b"
-	})
+	s.join("/lock", "b")
+	s.remove(first)
+	v.awaitConnection(inspect.Connected)
+	v.awaitHolder("/lock", "b")
 }
 
 func TestRestartedServerIsFoundAgain(t *testing.T) {
 	t.Parallel()
-	zks := servertest.StartZooKeeper(t)
-	c := clientFor(t, zks, 40*time.Second)
-	create(t, c, "/lock", "", 0)
-	create(t, c, "/lock/x-", "a", zk.FlagSequence|zk.FlagEphemeral)
-	v, _ := watch(t, zksource.Config{Servers: []string{zks.Addr}})
-	v.Await("first pass", func() bool { return v.Backend != nil && v.Backend.FirstPass && v.Locks["/lock"] != nil })
-	zks.Kill(t)
-	v.Await("down", func() bool { return v.Backend.State == inspect.Down })
-	zks.Restart(t)
-	v.Await("connected again", func() bool { return v.Backend.State == inspect.Connected })
-	// The first client may hang for a minute if it connected before the server served.
-	create(t, client(t, zks), "/lock/x-", "b", zk.FlagSequence|zk.FlagEphemeral)
-	v.Await("the new waiter", func() bool { return len(v.Locks["/lock"].Waiters) == 1 })
-}
-
-func TestAServerThatHangsIsDown(t *testing.T) {
-	t.Parallel()
-	zks := servertest.StartZooKeeper(t)
-	c := client(t, zks)
-	create(t, c, "/lock", "", 0)
-	create(t, c, "/lock/x-", "a", contender)
-	v, _ := watchHastily(t, zksource.Config{Servers: []string{zks.Addr}})
-	v.Await("first pass", func() bool { return v.Backend != nil && v.Backend.FirstPass && v.Locks["/lock"] != nil })
-	zks.Pause(t)
-	v.Await("down", func() bool { return v.Backend.State == inspect.Down && v.Backend.Error != "" })
-	zks.Resume(t)
-	v.Await("connected again", func() bool { return v.Backend.State == inspect.Connected })
+	s := onServer(t, servertest.StartZooKeeper(t)).as(40 * time.Second)
+	s.queue("/lock", "a")
+	v := s.watch()
+	v.Await("the lock", func() bool { return v.Locks["/lock"] != nil })
+	s.zks.Kill(t)
+	v.awaitConnection(inspect.Down)
+	s.zks.Restart(t)
+	v.awaitConnection(inspect.Connected)
+	s.another().join("/lock", "b") // the first client may hang for a minute if it connected before the server served
+	v.awaitWaiters("/lock", 1)
 }
 
 func TestUnreachableServerIsDown(t *testing.T) {
 	t.Parallel()
-	const closedPort = "127.0.0.1:1"
+	cfg := zksource.Config{Backend: "zk", Servers: []string{"127.0.0.1:1"}}
 	start := time.Now()
-	v := once(t, zksource.Config{Servers: []string{closedPort}})
-	if v.Backend == nil || v.Backend.State != inspect.Down || v.Backend.Error == "" || v.Backend.Servers[0].State != inspect.ServerDown {
-		t.Errorf("backend: %+v", v.Backend)
+	b := once(t, cfg).Backend
+	if b == nil || b.State != inspect.Down || b.Error == "" || b.Servers[0].State != inspect.ServerDown {
+		t.Errorf("backend: %+v", b)
 	}
 	if took := time.Since(start); took > 40*time.Second {
 		t.Errorf("took %v", took)
 	}
-	w, _ := watch(t, zksource.Config{Servers: []string{closedPort}})
-	w.Await("down", func() bool { return w.Backend != nil && w.Backend.State == inspect.Down })
-}
-
-func TestUnreadableDirectoryIsSkipped(t *testing.T) {
-	t.Parallel()
-	zks := servertest.StartZooKeeper(t)
-	c := client(t, zks)
-	create(t, c, "/open", "", 0)
-	create(t, c, "/open/"+guid+"__lock__", "a", contender)
-	must.Succeed(t, c.AddAuth("digest", []byte("ops:secret")))
-	must.Have(c.Create("/shut", nil, 0, zk.DigestACL(zk.PermAll, "ops", "secret")))(t)
-	create(t, c, "/shut/"+guid+"__lock__", "a", contender)
-	v := once(t, zksource.Config{Servers: []string{zks.Addr}})
-	if len(v.Locks) != 1 || v.Locks["/open"] == nil {
-		t.Errorf("locks: %v", v.Describe())
-	}
-	blind := slices.ContainsFunc(v.Backend.Unseen, func(u inspect.Unseen) bool {
-		return u.Aspect == inspect.AspectLocks && u.Read == "getChildren /shut" && u.Right == "READ on /shut" && u.Where == zks.Addr
-	})
-	if !blind || v.Backend.State != inspect.Connected {
-		t.Errorf("backend: %+v", v.Backend)
-	}
-	if v := once(t, zksource.Config{Servers: []string{zks.Addr}, Auth: []byte("ops:secret")}); v.Locks["/shut"] == nil {
-		t.Errorf("with credentials: %v", v.Describe())
-	}
+	watching{View: sourcetest.Watch(t, zksource.New(cfg)), t: t}.awaitConnection(inspect.Down)
 }
 
 func TestOverfullDirectoryIsNotListed(t *testing.T) {
 	t.Parallel()
-	zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{WithoutAddWatch: true})
-	c := client(t, zks)
-	create(t, c, "/big", "", 0)
-	for range 6 {
-		create(t, c, "/big/"+guid+"__lock__", "", contender)
-	}
-	create(t, c, "/small", "", 0)
-	create(t, c, "/small/"+guid+"__lock__", "a", contender)
-	v := once(t, zksource.Config{Servers: []string{zks.Addr}, Budget: zksource.Budget{Children: 5}})
+	s := embedded(t, zkserver.Config{WithoutAddWatch: true})
+	s.queue("/big", "", "", "", "", "", "")
+	s.queue("/small", "a")
+	cfg := s.cfg
+	cfg.Budget = zksource.Budget{Children: 5}
+	v := once(t, cfg)
 	if len(v.Locks) != 1 || !v.Backend.Unknown(inspect.AspectLocks) {
 		t.Errorf("too many children: %v, %+v", v.Describe(), v.Backend.Findings)
 	}
-	w, s := watchHastily(t, zksource.Config{Servers: []string{zks.Addr}})
-	w.Await("first pass", func() bool { return w.Backend != nil && w.Backend.FirstPass })
-	s.Focus([]inspect.ID{{Backend: "zk", Path: "/small"}})
-	create(t, c, "/small/"+guid2+"__lock__", "b", contender)
-	w.Await("polled", func() bool { return len(w.Locks["/small"].Waiters) == 1 })
-	w.Peek(func() {
-		must.True(t, w.Backend.Cost.Watches == 0, w.Backend.Cost.Watches, "watches")
-	})
+	w := s.watchHastily()
+	w.focus("/small")
+	s.join("/small", "b")
+	w.awaitWaiters("/small", 1)
+	w.Peek(func() { must.Equal(t, w.Backend.Cost.Watches, 0, "watches") })
 }
 
 func TestFocusReadsLongQueuesInFull(t *testing.T) {
 	t.Parallel()
-	zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{WithoutMultiRead: true})
-	c := client(t, zks)
-	create(t, c, "/long", "", 0)
+	s := embedded(t, zkserver.Config{WithoutMultiRead: true})
+	s.dirs("/long")
 	for i := range 100 {
-		create(t, c, "/long/"+guid+"__lock__", fmt.Sprint(i), contender)
+		s.join("/long", fmt.Sprint(i))
 	}
-	v, s := watch(t, zksource.Config{Servers: []string{zks.Addr}})
+	v := s.watch()
 	var l *inspect.Lock
-	v.Await("first pass", func() bool { l = v.Locks["/long"]; return v.Backend != nil && v.Backend.FirstPass })
+	v.Peek(func() { l = v.Locks["/long"] })
 	if len(l.Waiters) != 99 || l.Waiters[0].Owner.Label != "1" || l.Waiters[98].Owner.Label != "" {
 		t.Errorf("counted only: %d waiters, %+v, %+v", len(l.Waiters), l.Waiters[0], l.Waiters[98])
 	}
-	s.Focus([]inspect.ID{l.ID})
-	v.Await("the queue in full", func() bool { return v.Locks["/long"].Waiters[98].Owner.Label == "99" })
+	v.focus("/long")
+	v.awaitLock("/long", "the queue in full", func(l *inspect.Lock) bool { return l.Waiters[98].Owner.Label == "99" })
 }
 
 func TestDirectoriesNamedLikeContendersAreWalked(t *testing.T) {
-	t.Parallel()
-	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
-		c, root := client(t, zks), servertest.UniquePath(t)
-		create(t, c, root, "", 0)
+	eachServer(t, func(t *testing.T, s *scene) {
 		for i := range 100 {
-			create(t, c, fmt.Sprintf("%s/user-%d", root, 1000000000+i), "", 0)
+			s.dirs(fmt.Sprint("/user-", 1000000000+i))
 		}
-		v, _ := watch(t, zksource.Config{Servers: []string{zks.Addr}, Roots: []string{root}})
-		v.Await("first pass", func() bool { return v.Backend != nil && v.Backend.FirstPass })
+		v := s.watch()
 		start := time.Now()
-		for _, dir := range []string{root + "/user-1000000003", root + "/user-1000000090"} {
-			create(t, c, dir+"/"+guid+"__lock__", "a", contender)
-			v.Await("the lock", func() bool { return v.Locks[dir] != nil })
+		for _, dir := range []string{"/user-1000000003", "/user-1000000090"} {
+			s.join(dir, "a")
+			v.Await("the lock", func() bool { return v.Locks[s.root+dir] != nil })
 		}
 		if took := time.Since(start); took > 40*time.Second {
 			t.Errorf("found after %v", took)
 		}
-		v.Peek(func() {
-			must.True(t, v.Locks[root] == nil, "locks", v.Describe())
+		v.Peek(func() { must.True(t, v.Locks[s.root] == nil, "locks", v.Describe()) })
+		one := s.once()
+		must.Equal(t, len(one.Locks), 2, "locks in one pass", one.Describe())
+	})
+}
+
+// If an ephemeral node replaces a deleted directory before the parent is listed, the parent's list
+// looks unchanged.
+func TestEphemeralReplacingDirectoryEndsLock(t *testing.T) {
+	eachServer(t, func(t *testing.T, s *scene) {
+		lock := s.root + "/lock"
+		holder := s.queue("/lock", "a")[0]
+		v := s.watchHastily()
+		v.Await("the lock", func() bool { return v.Locks[lock] != nil })
+		_, err := s.conn.Multi(
+			&zk.DeleteRequest{Path: holder, Version: -1}, &zk.DeleteRequest{Path: lock, Version: -1},
+			&zk.CreateRequest{Path: lock, Acl: zk.WorldACL(zk.PermAll), Flags: zk.FlagEphemeral},
+		)
+		must.Succeed(t, err)
+		v.Await("the old queue gone", func() bool { // the new node itself may be a lock
+			l := v.Locks[lock]
+			return l == nil || len(l.Holders) == 0 || l.Holders[0].Name.Raw() != path.Base(holder)
 		})
-		if v := once(t, zksource.Config{Servers: []string{zks.Addr}, Roots: []string{root}}); len(v.Locks) != 2 {
-			t.Errorf("one pass: %v", v.Describe())
+	})
+}
+
+func TestDirectoryReplacingEphemeralIsFound(t *testing.T) {
+	eachServer(t, func(t *testing.T, s *scene) {
+		for _, members := range [][]string{{"/lone/member"}, {"/two/member", "/two/other"}} {
+			s.dirs(path.Dir(members[0]))
+			for _, m := range members {
+				s.create(m, "a", zk.FlagEphemeral)
+			}
+			lock := s.root + members[0]
+			v := s.watchHastily()
+			v.Await("a lone node", func() bool { return (v.Locks[lock] != nil) == (len(members) == 1) })
+			_, err := s.conn.Multi(
+				&zk.DeleteRequest{Path: lock, Version: -1},
+				&zk.CreateRequest{Path: lock, Acl: zk.WorldACL(zk.PermAll)},
+				&zk.CreateRequest{Path: lock + "/" + guid + "__lock__", Acl: zk.WorldACL(zk.PermAll), Flags: contender},
+			)
+			must.Succeed(t, err)
+			v.awaitLock(lock, "the new queue", func(l *inspect.Lock) bool { return l.Recipe == "kazoo" && l.Contention() == 1 })
+		}
+	})
+}
+
+func TestRecreatedNodeIsReadAgain(t *testing.T) {
+	eachServer(t, func(t *testing.T, s *scene) {
+		node := s.queue("/l", "first")[0]
+		v := s.watchHastily()
+		v.awaitHolder(s.root+"/l", "first")
+		for i := range 5 {
+			label := fmt.Sprint("again ", i)
+			_, err := s.conn.Multi(&zk.DeleteRequest{Path: node, Version: -1},
+				&zk.CreateRequest{Path: node, Data: []byte(label), Flags: zk.FlagEphemeral, Acl: zk.WorldACL(zk.PermAll)})
+			must.Succeed(t, err)
+			v.awaitHolder(s.root+"/l", label)
 		}
 	})
 }

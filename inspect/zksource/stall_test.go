@@ -38,7 +38,8 @@ func watchedRun(t *testing.T) *watched {
 		w.dropLink()
 		w.tasks.Wait()
 	})
-	w.conn.link, w.conn.ready, w.conn.many, w.conn.watched, w.tree.FirstPass = l, true, true, []string{"/l"}, true
+	w.conn.link, w.conn.ready, w.conn.many = l, true, true
+	w.conn.watched, w.tree.FirstPass = []string{"/l"}, true
 	w.tree.Start(tree.Server{Many: true, Watched: w.conn.watched, Since: noon})
 	w.list(noon, firstNode, secondNode)
 	w.beat()
@@ -160,4 +161,30 @@ func TestLostConnectionCountsAsDisturbance(t *testing.T) {
 	w.set(lost)
 	w.event(linkEvent{link: w.conn.link, at: lost, kind: linkLost})
 	must.True(t, w.ensemble.DisturbedAt().Equal(lost), "disturbed at", w.ensemble.DisturbedAt(), "want", lost)
+}
+
+// A connection that breaks during the last requests does not complete the pass. Their failures arrive
+// before the loss of the connection.
+func TestConnectionLossDoesNotEndPass(t *testing.T) {
+	t.Parallel()
+	for name, unanswered := range map[string]func(w *watched){
+		"none": func(*watched) {},
+		"for many reads": func(w *watched) {
+			b := w.request(noon, firstNode, secondNode)
+			b.err = zk.ErrConnectionClosed
+			w.event(linkEvent{link: w.conn.link, at: noon, kind: linkAnswered, batch: b})
+		},
+		"for one": func(w *watched) {
+			w.pacing.flying++
+			w.result(result{Reply: tree.Reply{Err: zk.ErrConnectionClosed}, link: w.conn.link})
+		},
+	} {
+		w := watchedRun(t)
+		w.inbox = newInbox()
+		w.tree.FirstPass = false
+		w.tree.Queue = tree.Queue{}
+		unanswered(w)
+		w.finishPass(noon)
+		must.Equal(t, w.tree.FirstPass, name == "none", name, "unanswered; the first pass is done")
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,65 +13,54 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/finding"
 	"github.com/lockscope/lockscope/inspect/internal/sourcetest"
-	"github.com/lockscope/lockscope/inspect/zksource"
+	"github.com/lockscope/lockscope/inspect/recipe"
 	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/internal/zkserver"
 )
 
-// wild builds directories as other programs leave them, below one root.
-type wild struct {
-	t    *testing.T
-	zks  *servertest.ZooKeeper
-	root string
-}
+// wild builds directories as other programs leave them.
+type wild struct{ *scene }
 
-func newWild(t *testing.T, zks *servertest.ZooKeeper) *wild {
+func newWild(t *testing.T, zks *servertest.ZooKeeper) wild {
 	t.Helper()
-	w := &wild{t, zks, servertest.UniquePath(t)}
-	create(t, w.client(), w.root, "", 0)
+	w := wild{inDirectory(t, zks)}
+	w.cfg.Admin = []string{zks.Admin}
 	return w
 }
 
 // client pings every 3 s. A waiter may be about to set its watch until its first ping after queueing.
-func (w *wild) client() *zk.Conn { return clientFor(w.t, w.zks, 9*time.Second) }
+func (w wild) client() *scene { return w.as(9 * time.Second) }
 
 // place creates a directory and its parents.
-func (w *wild) place(c *zk.Conn, name string) string {
+func (w wild) place(dir string) string {
 	w.t.Helper()
-	p := path.Join(w.root, name)
-	if there, _, err := c.Exists(p); err != nil || there {
-		return p
+	if there, _, err := w.conn.Exists(w.root + dir); err != nil || there {
+		return dir
 	}
-	if dir := path.Dir(name); dir != "." {
-		w.place(c, dir)
+	if parent := path.Dir(dir); parent != "/" {
+		w.place(parent)
 	}
-	return create(w.t, c, p, "", 0)
+	w.dirs(dir)
+	return dir
 }
 
-// queue creates a queue with one client per prefix. watches sets the watch of client i.
-func (w *wild) queue(name string, watches func(c *zk.Conn, i int, nodes []string), prefixes ...string) {
+// lineUp creates a queue with one client per prefix. watches sets the watch of client i.
+func (w wild) lineUp(dir string, watches func(c *scene, i int, nodes []string), prefixes ...string) {
 	w.t.Helper()
+	w.place(dir)
 	var nodes []string
 	for i, prefix := range prefixes {
 		c := w.client()
-		dir := w.place(c, name)
-		nodes = append(nodes, create(w.t, c, dir+"/"+prefix, "", contender))
+		nodes = append(nodes, c.create(dir+"/"+prefix, "", contender))
 		watches(c, i, nodes)
 	}
 }
 
-func watchNode(t *testing.T, c *zk.Conn, p string) {
-	t.Helper()
-	if _, _, _, err := c.ExistsW(p); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // found reads all locks below the root and returns their findings as "RULE SEVERITY".
-func (w *wild) found() (map[string][]string, *inspect.Snapshot) {
+func (w wild) found() (map[string][]string, *inspect.Snapshot) {
 	w.t.Helper()
-	s := observe(w.t, zksource.Config{Servers: []string{w.zks.Addr}, Admin: []string{w.zks.Admin}, Roots: []string{w.root}}, finding.Rules()...)
+	s := observe(w.t, w.cfg, finding.Rules()...)
 	found := map[string][]string{}
 	for l := range s.Locks() {
 		list := []string{}
@@ -78,13 +68,13 @@ func (w *wild) found() (map[string][]string, *inspect.Snapshot) {
 			list = append(list, f.Rule+" "+string(f.Severity))
 		}
 		slices.Sort(list)
-		found[l.ID.Path[min(len(w.root)+1, len(l.ID.Path)):]] = list
+		found[strings.TrimPrefix(l.ID.Path, w.root)] = list
 	}
 	return found, s
 }
 
 // judged waits for exactly these locks and findings. A client's ping may take a moment.
-func (w *wild) judged(want map[string][]string) *inspect.Snapshot {
+func (w wild) judged(want map[string][]string) *inspect.Snapshot {
 	w.t.Helper()
 	for deadline := time.Now().Add(sourcetest.Limit); ; {
 		found, s := w.found()
@@ -97,81 +87,69 @@ func (w *wild) judged(want map[string][]string) *inspect.Snapshot {
 	}
 }
 
-func (w *wild) lock(s *inspect.Snapshot, name string) *inspect.Lock {
-	w.t.Helper()
-	l := s.Lock(inspect.ID{Backend: "zk", Path: path.Join(w.root, name)})
-	if l == nil {
-		w.t.Fatalf("%s is not a lock", name)
-	}
-	return l
-}
-
 const curatorLock = "_c_" + uuid + "-lock-"
 
 // The watches decide the order, whatever the nodes are named.
 func TestWatchesOutrankNames(t *testing.T) {
 	t.Parallel()
 	w := newWild(t, servertest.StartEmbeddedZooKeeper(t, zkserver.Config{}))
-	before := func(c *zk.Conn, i int, nodes []string) {
+	before := func(c *scene, i int, nodes []string) {
 		if i > 0 {
-			watchNode(t, c, nodes[i-1])
+			c.lookAfter(nodes[i-1])
 		}
 	}
-	nobody := func(*zk.Conn, int, []string) {}
-	w.queue("holder-watched", func(c *zk.Conn, i int, nodes []string) {
+	nobody := func(*scene, int, []string) {}
+	w.lineUp("/holder-watched", func(c *scene, i int, nodes []string) {
 		if i == 3 {
-			watchNode(t, c, nodes[0])
+			c.lookAfter(nodes[0])
 		} else {
 			before(c, i, nodes)
 		}
 	}, slices.Repeat([]string{curatorLock}, 4)...)
-	w.queue("healthy", before, slices.Repeat([]string{curatorLock}, 4)...)
+	w.lineUp("/healthy", before, slices.Repeat([]string{curatorLock}, 4)...)
 
 	holder, leaky := w.client(), w.client()
-	create(t, holder, w.place(holder, "leaked")+"/"+curatorLock, "", contender)
+	holder.create(w.place("/leaked")+"/"+curatorLock, "", contender)
 	for range 6 {
-		create(t, leaky, w.root+"/leaked/"+curatorLock, "", contender)
+		leaky.create("/leaked/"+curatorLock, "", contender)
 	}
 
-	w.queue("lost", func(c *zk.Conn, i int, nodes []string) {
+	w.lineUp("/lost", func(c *scene, i int, nodes []string) {
 		if i == 2 {
-			watchNode(t, c, nodes[1])
-			remove(t, c, nodes[1])
-			watchNode(t, c, nodes[1]) // an exists watch on the deleted node
+			c.lookAfter(nodes[1])
+			c.remove(nodes[1])
+			c.lookAfter(nodes[1]) // an exists watch on the deleted node
 		}
 	}, "lock-", "lock-", "lock-")
-	w.queue("registry", nobody, "lock-", "lock-", "lock-")
-	w.queue("left", func(c *zk.Conn, i int, _ []string) {
+	w.lineUp("/registry", nobody, "lock-", "lock-", "lock-")
+	w.lineUp("/left", func(c *scene, i int, _ []string) {
 		if i == 0 {
-			watchNode(t, c, w.root+"/left/member-0000000007") // a later member that has left
+			c.lookAfter(w.root + "/left/member-0000000007") // a later member that has left
 		}
 	}, "member-", "member-")
 
-	w.queue("readers", before, "read-", "write-", "write-")
-	w.queue("candidates", func(c *zk.Conn, _ int, _ []string) { // each watches the directory, which the table does not show
-		if _, _, _, err := c.ChildrenW(w.root + "/candidates"); err != nil {
+	w.lineUp("/readers", before, "read-", "write-", "write-")
+	w.lineUp("/candidates", func(c *scene, _ int, _ []string) { // each watches the directory, which the table does not show
+		if _, _, _, err := c.conn.ChildrenW(w.root + "/candidates"); err != nil {
 			t.Fatal(err)
 		}
 	}, "n_", "n_", "n_")
-	w.queue("candidates-lost", func(c *zk.Conn, i int, nodes []string) {
+	w.lineUp("/candidates-lost", func(c *scene, i int, nodes []string) {
 		if i == 1 {
-			watchNode(t, c, nodes[0])
+			c.lookAfter(nodes[0])
 		}
 	}, "n_", "n_", "n_")
 
 	s := w.judged(map[string][]string{
-		"holder-watched": {"missing-watch warning"}, "healthy": {},
-		"leaked": append(slices.Repeat([]string{"missing-watch warning"}, 6), "self-wait warning"),
-		"lost":   {"lost-wakeup warning", "missing-watch warning"}, "registry": {}, "left": {},
-		"readers": {}, "candidates": {}, "candidates-lost": {"missing-watch warning"},
+		"/holder-watched": {"missing-watch warning"}, "/healthy": {},
+		"/leaked": append(slices.Repeat([]string{"missing-watch warning"}, 6), "self-wait warning"),
+		"/lost":   {"lost-wakeup warning", "missing-watch warning"}, "/registry": {}, "/left": {},
+		"/readers": {}, "/candidates": {}, "/candidates-lost": {"missing-watch warning"},
 	})
-	if l := w.lock(s, "holder-watched"); l.Findings[0].Subject.Contender != l.Waiters[2].Name {
-		t.Errorf("the finding is about %s", l.Findings[0].Subject.Contender)
-	}
-	for name, want := range map[string]string{"lost": "likely", "registry": "possible", "left": "possible", "readers": "likely"} {
-		if l := w.lock(s, name); string(l.Confidence) != want {
-			t.Errorf("%s is %s", name, l.Confidence)
-		}
+	l := s.Lock(w.id("/holder-watched"))
+	must.Equal(t, l.Findings[0].Subject.Contender, l.Waiters[2].Name, "the finding is about")
+	for name, want := range map[string]string{"/lost": "likely", "/registry": "possible", "/left": "possible", "/readers": "likely"} {
+		must.Equal(t, string(s.Lock(w.id(name)).Confidence), want, name)
 	}
 }
 
@@ -181,15 +159,129 @@ func TestKazooQueuesBehindGoZooKeeper(t *testing.T) {
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
 		w := newWild(t, zks)
 		c := w.client()
-		for _, name := range []string{"together", "apart"} {
-			w.place(c, name)
-			l := zk.NewLock(c, w.root+"/"+name, zk.WorldACL(zk.PermAll))
-			must.Succeed(t, l.Lock())
+		for _, dir := range []string{"/together", "/apart"} {
+			must.Succeed(t, zk.NewLock(c.conn, w.root+w.place(dir), everyone).Lock())
 		}
 		peer := servertest.StartKazooLocks(t, zks.Addr)
 		peer.Send(t, "mixing", "a", w.root+"/together")
 		peer.Send(t, "lock", "b", w.root+"/apart")
 		peer.Expect(t, "acquired lock b "+w.root+"/apart")
-		w.judged(map[string][]string{"together": {}, "apart": {"missing-watch warning", "mixed-recipes critical"}})
+		w.judged(map[string][]string{"/together": {}, "/apart": {"missing-watch warning", "mixed-recipes critical"}})
+	})
+}
+
+func TestNumberedPersistentNodesAreNotFree(t *testing.T) {
+	t.Parallel()
+	w := newWild(t, servertest.StartEmbeddedZooKeeper(t, zkserver.Config{}))
+	keep := func(dir string, nodes ...string) {
+		w.place(dir)
+		for i := 0; i < len(nodes); i += 2 {
+			w.create(dir+"/"+nodes[i], nodes[i+1], zk.FlagSequence)
+		}
+	}
+	keep("/by-hand", "lock-", "web-1", "lock-", "web-2")
+	keep("/order-locks", "n", "")
+	keep("/queue", "item-", "work", "qn-", "work")
+	keep("/mixed", "lock-", "left by hand")
+	waiter, manager, standby := w.client(), w.client(), w.client()
+	waiter.create("/mixed/lock-", "", contender)
+	waiter.lookAfter(w.root + "/mixed/lock-0000000000")
+	leader := manager.create(w.place("/managers/lock")+"/zlock#"+uuid+"#", "host-a:9999", contender)
+	standby.create("/managers/lock/zlock#"+uuid+"#", "host-b:9999", contender)
+	standby.lookAfter(leader)
+
+	s := w.judged(map[string][]string{
+		"/by-hand": {}, "/order-locks": {}, "/managers/lock": {}, "/mixed": {"persistent-contender critical"},
+	})
+	l := s.Lock(w.id("/managers/lock"))
+	if l.Recipe != "accumulo" || l.Kind != inspect.KindElection || l.KindConfidence != recipe.Certain || l.Holders[0].Owner.Label != "host-a:9999" {
+		t.Errorf("%+v", l)
+	}
+	if l := s.Lock(w.id("/mixed")); l.Holders[0].Name != "lock-0000000000" || l.Confidence != recipe.Likely {
+		t.Errorf("%+v", l)
+	}
+	for _, name := range []string{"/by-hand", "/order-locks"} {
+		if l := s.Lock(w.id(name)); l.State != inspect.StateUnknown || l.Contention() != 0 || l.Confidence != recipe.Possible {
+			t.Errorf("%s: %+v", name, l)
+		}
+	}
+	w.place("/empty")
+	w.place("/parent/of-others")
+	w.create(w.place("/services")+"/10.0.0.7:8080", "", zk.FlagEphemeral)
+	w.cfg.Admin = nil
+	for name, want := range map[string]inspect.State{
+		"/by-hand": inspect.StateUnknown, "/queue": inspect.StateUnknown, "/parent": inspect.StateUnknown,
+		"/services": inspect.StateUnknown, "/empty": inspect.StateFree,
+	} {
+		if l := w.named(name).Locks[w.root+name]; l == nil || l.State != want {
+			t.Errorf("%s requested by name: %+v, want %s", name, l, want)
+		}
+	}
+}
+
+func TestFreeLockToleratesOtherNodes(t *testing.T) {
+	t.Parallel()
+	s := embedded(t, zkserver.Config{})
+	s.dirs("/known", "/known/README")
+	held := s.create("/known/"+curatorLock, "", contender)
+	s.cfg.Only = "/known"
+	v := s.watch()
+	v.awaitState("/known", inspect.StateHeld)
+	s.remove(held)
+	v.awaitState("/known", inspect.StateFree)
+}
+
+// registries are ephemeral nodes of other programs, from their sources and documentation. Each has
+// two members from two clients.
+var registries = map[string][]string{
+	"HBase region servers (host,port,start code)": {"rs1.example.com,16020,1700123456789", "rs2.example.com,16020,1700123456999"},
+	"Kafka brokers":                     {"1001", "1002"},
+	"Dubbo providers (URL)":             {"dubbo%3A%2F%2F10.0.0.1%3A20880%2Fx%3Ftimestamp%3D1700123456789", "dubbo%3A%2F%2F10.0.0.2%3A20880%2Fx%3Ftimestamp%3D1700123456790"},
+	"Curator service discovery (UUID)":  {"0b6e1f5e-3c0a-4d6f-9a51-3f5d2e0a7c11", "2c7d9b7e-7a3e-4c55-8a0e-6f0f1e2d3c4b"},
+	"Solr live nodes":                   {"10.0.0.1:8983_solr", "10.0.0.2:8983_solr"},
+	"Mesos frameworks (time and count)": {"20240102-150405-0000000001", "20240102-150405-0000000777"},
+	"Pulsar brokers":                    {"broker1:8080", "broker2:8080"},
+	"Storm supervisors":                 {"supervisor-10.0.0.1-1700123456", "supervisor-10.0.0.2-1700123457"},
+	"a name with a phone number":        {"worker-0171234567", "worker-0171234568"},
+	"Druid announcements":               {"historical:8083_2024-01-02T15:04:05.000Z_0000000012", "historical:8084_2024-01-02T15:04:05.000Z_0000000034"},
+}
+
+func TestRegistriesAreNotQueues(t *testing.T) {
+	eachServer(t, func(t *testing.T, s *scene) {
+		second := s.another()
+		for name, members := range registries {
+			dir := "/" + strings.Fields(name)[0]
+			s.dirs(dir)
+			s.create(dir+"/"+members[0], "a", zk.FlagEphemeral)
+			second.create(dir+"/"+members[1], "b", zk.FlagEphemeral)
+		}
+		s.cfg.Admin = []string{s.zks.Admin}
+		snapshot := observe(t, s.cfg, finding.Rules()...)
+		for l := range snapshot.Locks() {
+			t.Errorf("%s is not a lock: %+v", l.ID.Path, l)
+		}
+		must.True(t, snapshot.Backends[0].Unseen == nil, "unseen", snapshot.Backends[0].Unseen)
+	})
+}
+
+// A sequence number assigned by the server is below the parent's count of creations, and follows their
+// order. Other numbers in names do not queue a node, not even next to a queue.
+func TestForeignSequenceNumbersAreIgnored(t *testing.T) {
+	eachServer(t, func(t *testing.T, s *scene) {
+		s.dirs("/queue", "/backwards")
+		s.create("/queue/w-", "a", contender)
+		s.create("/queue/w-", "b", contender)
+		s.create("/queue/server-1234567890", "c", zk.FlagEphemeral)
+		for range 3 {
+			s.remove(s.create("/backwards/x-", "", contender)) // raises the count above the numbers
+		}
+		s.create("/backwards/m-0000000002", "a", zk.FlagEphemeral)
+		s.create("/backwards/m-0000000001", "b", zk.FlagEphemeral)
+		v := s.once()
+		l := v.Locks[s.root+"/queue"]
+		if l == nil || l.Contention() != 2 || len(l.Aliens) != 1 || l.State != inspect.StateContended {
+			t.Errorf("%+v", l)
+		}
+		must.True(t, v.Locks[s.root+"/backwards"] == nil, v.Locks[s.root+"/backwards"])
 	})
 }

@@ -3,31 +3,42 @@ package tree
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
+
+// wide is a tree that has listed that many directories, /l000 and so on, at noon.
+func wide(directories int) *Tree {
+	r := grown(Config{Roots: []string{"/"}})
+	r.FirstPass = true
+	var names []string
+	for i := range directories {
+		names = append(names, fmt.Sprintf("l%03d", i))
+	}
+	r.answer(JobList, "/", "", noon, &Stat{Czxid: 1}, nil, names...)
+	for _, name := range names {
+		d := r.dirs["/"+name]
+		d.phase, d.asked, d.readAt = listable, idle, noon
+	}
+	r.Queue.clear()
+	return r
+}
 
 // An idle tree retries only refused reads, in turn. Watches report the rest.
 func TestRefusedReadsAreRetriedInTurn(t *testing.T) {
 	t.Parallel()
 	const locks, shutOut = 40, 20
-	var names []string
-	for i := range locks + shutOut {
-		names = append(names, fmt.Sprintf("l%03d", i))
-	}
-	r := grown(Config{Roots: []string{"/"}})
-	r.server.Watched, r.focus = []string{"/"}, map[string]bool{}
-	r.answer(JobList, "/", "", noon, &Stat{Czxid: 1}, nil, names...)
-	for i, name := range names {
-		d := r.dirs["/"+name]
-		if d.phase, d.asked, d.readAt = listable, idle, noon; i < locks {
-			r.focus[d.Path] = true
-		} else {
-			d.phase, d.count = shut, -1
-			r.blind.refused[d.Path] = refusal{read: readChildren, err: ErrDenied, at: noon}
+	r := wide(locks + shutOut)
+	r.FirstPass, r.server.Watched, r.focus = false, []string{"/"}, map[string]bool{}
+	for p, d := range r.dirs {
+		if p < fmt.Sprintf("/l%03d", locks) {
+			r.focus[p] = p != "/"
+			continue
 		}
+		d.phase, d.count = shut, -1
+		r.blind.refused[p] = refusal{read: readChildren, err: ErrDenied, at: noon}
 	}
-	r.Queue.clear()
 	asked, total := map[string]int{}, 0
 	for beat := range 120 {
 		at := noon.Add(time.Duration(beat) * time.Second)
@@ -47,18 +58,7 @@ func TestRefusedReadsAreRetriedInTurn(t *testing.T) {
 func TestPollingTakesTurns(t *testing.T) {
 	t.Parallel()
 	const locks, seconds = 1000, 60
-	r := grown(Config{Roots: []string{"/"}})
-	r.FirstPass = true
-	var names []string
-	for i := range locks {
-		names = append(names, fmt.Sprintf("l%03d", i))
-	}
-	r.answer(JobList, "/", "", noon, &Stat{Czxid: 1}, nil, names...)
-	r.Queue.clear()
-	for _, name := range names {
-		d := r.dirs["/"+name]
-		d.phase, d.asked, d.readAt = listable, idle, noon
-	}
+	r := wide(locks)
 	r.focus = map[string]bool{"/l500": true}
 	asked := map[string]int{}
 	for second := range seconds {
@@ -89,5 +89,95 @@ func TestWideTreeShowsFirstLockEarly(t *testing.T) {
 	r.answer(first.Kind, first.Dir.Path, "", noon, &Stat{Czxid: 2, NumChildren: 5}, nil)
 	if next := r.Queue.Pick(); next.Kind != JobList || next.Dir != first.Dir {
 		t.Errorf("after the Stat of %s came %+v", first.Dir.Path, next)
+	}
+}
+
+// While urgent reads leave no capacity, comparisons of directories do not pile up. They continue
+// afterwards.
+func TestComparisonsDoNotPileUp(t *testing.T) {
+	t.Parallel()
+	const directories = 3 * comparedAtOnce
+	r := wide(directories)
+	r.server.Watched = []string{"/"}
+	now := noon
+	beats := func(n int) {
+		for range n {
+			now = now.Add(time.Second)
+			r.compareSome(now)
+		}
+	}
+	beats(600)
+	if n := len(r.Queue.Polls); n == 0 || n > comparedAtOnce {
+		t.Errorf("%d comparisons are queued", n)
+	}
+	seen := map[*Dir]bool{}
+	for range 600 {
+		for _, j := range r.Queue.Polls {
+			seen[j.Dir] = true
+		}
+		r.Queue.Polls = nil
+		beats(1)
+	}
+	if len(seen) < directories {
+		t.Errorf("%d of %d were compared", len(seen), directories)
+	}
+	r.Queue.Polls = []Job{{Kind: JobStat, Dir: r.dirs["/l000"]}}
+	if beats(60); len(r.Queue.Polls) < 2 {
+		t.Error("no comparison while other reads are queued")
+	}
+}
+
+// Each directory is compared once a minute, in as few requests as possible.
+func TestSweepComparesEachDirectoryOnce(t *testing.T) {
+	t.Parallel()
+	r := wide(5*comparedAtOnce - len("/"))
+	r.server.Watched = []string{"/"}
+	requests, compared := 0, map[*Dir]bool{}
+	for now, end := noon, noon.Add(r.cfg.Sweep); now.Before(end); now = now.Add(time.Second) {
+		if r.compareSome(now); len(r.Queue.Polls) > 0 {
+			requests++
+		}
+		for _, j := range r.Queue.Polls {
+			compared[j.Dir] = true
+		}
+		r.Queue.Polls = nil
+	}
+	if requests != 5 || len(compared) != 5*comparedAtOnce {
+		t.Errorf("%d requests for %d directories", requests, len(compared))
+	}
+}
+
+// Contenders that are read one by one are read in queue order, the holder first.
+func TestTheHolderIsReadFirst(t *testing.T) {
+	t.Parallel()
+	r := grown(Config{})
+	d := &Dir{Path: "/locks/a"}
+	d.list([]string{"_c_2f7a3d62-0000-4000-8000-000000000000-lock-0000000002", "_c_f4c1e1aa-0000-4000-8000-000000000000-lock-0000000001"})
+	r.dirs[d.Path], r.focus = d, map[string]bool{d.Path: true}
+	var jobs []Job
+	r.readWanted(d, &jobs)
+	if len(jobs) != 2 || !strings.HasSuffix(jobs[0].Name, "1") {
+		t.Errorf("%+v", jobs)
+	}
+}
+
+// A one-shot read finishes the locks found so far before it looks for many more. A watching source
+// gets the lengths of all queues first.
+func TestOneShotFinishesLocksBeforeListing(t *testing.T) {
+	t.Parallel()
+	for _, once := range []bool{true, false} {
+		q := Queue{whole: once}
+		for range enoughReads + 100 {
+			q.Reads, q.Lists = append(q.Reads, Job{Kind: JobGet}), append(q.Lists, Job{Kind: JobList})
+		}
+		lists := 0
+		for range 100 {
+			if q.Pick().Kind == JobList {
+				lists++
+			}
+		}
+		if want := 90; once != (lists == 0) || !once && lists != want {
+			t.Errorf("once %v: %d lists among 100 reads", once, lists)
+		}
 	}
 }
