@@ -3,7 +3,7 @@ package recording
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
+	"io"
 	"regexp"
 	"strings"
 	"testing"
@@ -16,37 +16,32 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-func TestTheSavedPastPlays(t *testing.T) {
-	at := now
-	source := runs()[0].(script)
-	o := inspect.NewObserver(func() time.Time { return at }, source)
+// filmed plays each update at its second, and adds a snapshot to the past after each.
+func filmed(t *testing.T, updates script, seconds ...int) (*inspect.Observer, *inspect.Past) {
+	t.Helper()
+	clock := now.Add(-time.Second)
+	o := inspect.NewObserver(func() time.Time { return clock }, updates)
 	past := inspect.NewPast(0, time.Millisecond, 1<<30)
 	feed := o.Subscribe()
-	err := o.Play(func(emit func(inspect.Update)) error {
-		for _, u := range source {
-			at = at.Add(time.Second)
-			emit(u)
-			if err := o.Play(func(func(inspect.Update)) error { return nil }); err != nil { // publishes
-				return err
-			}
-			s, err := feed.Next(t.Context())
-			if err != nil {
-				return err
-			}
-			past.Add(s)
-		}
-		return nil
-	})
-	must.Succeed(t, err)
+	must.Have(feed.Next(t.Context()))(t) // the first snapshot is available at once
+	for i, u := range updates {
+		clock = now.Add(time.Duration(seconds[i]) * time.Second)
+		must.Succeed(t, o.Play(func(emit func(inspect.Update)) error { emit(u); return nil }))
+		past.Add(must.Have(feed.Next(t.Context()))(t))
+	}
+	return o, past
+}
+
+func TestTheSavedPastPlays(t *testing.T) {
+	o, past := filmed(t, runs()[0].(script), 1, 2, 3, 4)
 	var file bytes.Buffer
 	must.Succeed(t, Save(&file, Updates(past)))
-	r := Read(time.Now, bytes.NewReader(file.Bytes()), Speed(0), Kept())
+	r := Read(time.Now, &file, Speed(0), Kept())
 	again := inspect.NewObserver(r.Now, r)
 	must.Succeed(t, again.Play(r.All))
-	if diff := cmp.Diff(sortedBackends(t, document(t, o.Snapshot())), sortedBackends(t, document(t, again.Snapshot()))); diff != "" {
-		t.Error(diff)
-	}
-	must.Be(t, Save(fullDisk{}, Updates(past)), errFull, "a full disk")
+	live, replayed := sortedBackends(t, document(t, o.Snapshot())), sortedBackends(t, document(t, again.Snapshot()))
+	must.Equal(t, cmp.Diff(live, replayed), "")
+	must.Be(t, Save(&failing{0}, Updates(past)), io.ErrShortWrite, "a full disk")
 }
 
 // Whether written live or saved later, a recording dates holds that ended in a gap as the screen
@@ -62,24 +57,13 @@ func TestRecordingsKeepGaps(t *testing.T) {
 	first.Backend = &inspect.Backend{Name: "zk", Kind: inspect.ZooKeeper, State: inspect.Connected, Mode: inspect.ModeWatch, FirstPass: true}
 	gap := inspect.Update{Gap: &inspect.Gap{Backend: "zk", From: now, Until: now.Add(18 * time.Second)}}
 	updates := script{first, gap, last}
-	clock := now.Add(-time.Second)
-	past := inspect.NewPast(0, time.Millisecond, 1<<30)
-	o := inspect.NewObserver(func() time.Time { return clock }, updates)
-	feed := o.Subscribe()
-	must.Have(feed.Next(t.Context()))(t) // the first snapshot is available at once
-	for i, u := range updates {
-		clock = now.Add([]time.Duration{0, 18 * time.Second, 19 * time.Second}[i])
-		must.Succeed(t, o.Play(func(emit func(inspect.Update)) error { emit(u); return nil }))
-		s := must.Have(feed.Next(t.Context()))(t)
-		past.Add(s)
-	}
+	_, past := filmed(t, updates, 0, 18, 19)
 	var saved, reported bytes.Buffer
 	must.Succeed(t, Save(&saved, Updates(past)))
-	if err := New(func() time.Time { return now.Add(time.Hour) }, &reported, updates).Run(t.Context(), func(inspect.Update) {}); err != nil { // its clock is later than the updates' times
-		t.Fatal(err)
-	}
+	late := func() time.Time { return now.Add(time.Hour) } // after the updates
+	must.Succeed(t, New(late, &reported, updates).Run(t.Context(), func(inspect.Update) {}))
 	for name, file := range map[string]*bytes.Buffer{"saved": &saved, "recorded": &reported} {
-		r := Read(time.Now, bytes.NewReader(file.Bytes()), Speed(0), Kept())
+		r := Read(time.Now, file, Speed(0), Kept())
 		again := inspect.NewObserver(r.Now, r)
 		feed := again.Subscribe()
 		must.Have(feed.Next(t.Context()))(t) // the first snapshot is available at once, without events
@@ -102,9 +86,3 @@ func document(t *testing.T, s *inspect.Snapshot) string {
 	notKept := regexp.MustCompile(`"watch_confirmed":\w+`)
 	return notKept.ReplaceAllString(string(text), `"watch_confirmed":null`)
 }
-
-var errFull = errors.New("disk full")
-
-type fullDisk struct{}
-
-func (fullDisk) Write([]byte) (int, error) { return 0, errFull }

@@ -194,15 +194,6 @@ func TestFindersReadTheFileTheyOpened(t *testing.T) {
 	}
 }
 
-func TestVersionOneIsRefused(t *testing.T) {
-	t.Parallel()
-	old := Read(time.Now, strings.NewReader(`{"recording":1,"at":"2026-01-01T00:00:00Z"}`+"\n"))
-	err := old.All(func(inspect.Update) {})
-	if !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), "version 1, and this program reads version 2") {
-		t.Error(err)
-	}
-}
-
 func TestMomentEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	f := finderOf(t, keep(t, asText, handoffs(1500)))
@@ -211,4 +202,27 @@ func TestMomentEndsWithItsContext(t *testing.T) {
 	if _, err := f.Moment(ctx, after(1400)); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
+}
+
+// Every replay to a moment gives the same snapshot, with the clock at that moment.
+func TestMomentIsReproducible(t *testing.T) {
+	path := keep(t, asText, handoffs(50))
+	moment := func(part time.Duration) (text string, events int, at time.Time) {
+		r := must.Have(Open(time.Now, path, Speed(0), Kept()))(t)
+		o := inspect.NewObserver(r.Now, r)
+		feed := o.Subscribe()
+		must.Have(feed.Next(t.Context()))(t) // the first has no locks
+		must.Succeed(t, o.Play(func(emit func(inspect.Update)) error { return r.To(part, emit) }))
+		s := must.Have(feed.Next(t.Context()))(t)
+		return document(t, s), len(s.Events), r.Now()
+	}
+	text, events, at := moment(2550 * time.Millisecond)
+	must.True(t, events > 0 && at.Equal(began.Add(2550*time.Millisecond)), events, "events at", at)
+	must.Contain(t, text, "lock-0000000025")
+	must.True(t, !strings.Contains(text, "lock-0000000026"), "a later change", text)
+	again, eventsAgain, _ := moment(2550 * time.Millisecond)
+	must.Equal(t, again, text)
+	must.Equal(t, eventsAgain, events)
+	_, _, at = moment(time.Hour)
+	must.True(t, at.Equal(after(49)), "past the end, the clock is at", at)
 }
