@@ -3,6 +3,7 @@ package zkadmin
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -22,6 +23,15 @@ import (
 
 func TestMain(m *testing.M) { servertest.Main(m) }
 
+// asking returns a client and a context in which its servers should have answered.
+func asking(t *testing.T, c Config, within time.Duration) (context.Context, *Server) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), within)
+	s := New(c)
+	t.Cleanup(func() { cancel(); s.Close() })
+	return ctx, s
+}
+
 func TestBothProtocolsAgree(t *testing.T) {
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
 		conn := servertest.ConnectZooKeeper(t, zks.Addr, 10*time.Second)
@@ -30,13 +40,10 @@ func TestBothProtocolsAgree(t *testing.T) {
 		if _, _, _, err := conn.GetW(path); err != nil {
 			t.Fatal(err)
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
-		defer cancel()
 		for name, cfg := range map[string]Config{"admin": {Admin: zks.Admin}, "words": {Addr: zks.Addr}} {
 			t.Run(name, func(t *testing.T) {
 				questions := map[string]uint64{"admin": 4, "words": 5}[name] // mntr comes with srvr
-				s := New(cfg)
-				defer s.Close()
+				ctx, s := asking(t, cfg, time.Minute)
 				conns := must.Have(s.Connections(ctx))(t)
 				found := false
 				for _, c := range conns {
@@ -86,24 +93,16 @@ func speak(t *testing.T, text string) string {
 }
 
 func TestDisallowedWordsReturnTheirErrors(t *testing.T) {
-	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
-	defer cancel()
-	s := New(Config{Addr: speak(t, "cons is not executed because it is not in the whitelist.\n")})
-	defer s.Close()
-	if _, err := s.Connections(ctx); !errors.Is(err, ErrNotAllowed) {
-		t.Errorf("cons: %v", err)
-	}
-	if _, err := s.WatchSummary(ctx); !errors.Is(err, ErrSyntax) {
-		t.Errorf("an answer to another word: %v", err)
-	}
-	if _, err := New(Config{}).Status(ctx); !errors.Is(err, ErrNoAddress) {
-		t.Errorf("no server to ask: %v", err)
-	}
-	lonely := New(Config{Addr: speak(t, "This ZooKeeper instance is not currently serving requests\n")})
-	defer lonely.Close()
-	if _, err := lonely.Status(ctx); !errors.Is(err, ErrNoQuorum) {
-		t.Errorf("without quorum: %v", err)
-	}
+	ctx, s := asking(t, Config{Addr: speak(t, "cons is not executed because it is not in the whitelist.\n")}, time.Minute)
+	_, err := s.Connections(ctx)
+	must.Be(t, err, ErrNotAllowed)
+	_, err = s.WatchSummary(ctx)
+	must.Be(t, err, ErrSyntax, "an answer to another word")
+	_, err = New(Config{}).Status(ctx)
+	must.Be(t, err, ErrNoAddress)
+	ctx, s = asking(t, Config{Addr: speak(t, "This ZooKeeper instance is not currently serving requests\n")}, time.Minute)
+	_, err = s.Status(ctx)
+	must.Be(t, err, ErrNoQuorum)
 }
 
 // A truncated answer must not pass for a complete one: the sessions after the cut would look gone.
@@ -145,10 +144,7 @@ func TestFallbackKeepsAdminServerFailure(t *testing.T) {
 			w.Write([]byte(`{"num_total_watches":1}`))
 		}))
 		defer admin.Close()
-		ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
-		defer cancel()
-		s := New(Config{Addr: zks.Addr, Admin: admin.URL})
-		defer s.Close()
+		ctx, s := asking(t, Config{Addr: zks.Addr, Admin: admin.URL}, time.Minute)
 		must.Have(s.WatchSummary(ctx))(t)
 		if f := s.AdminFailure(); f == nil || !errors.Is(f, ErrUnauthorized) || f.Where != admin.URL || f.Read != "watch_summary" {
 			t.Errorf("failure %v", f)
@@ -161,16 +157,19 @@ func TestFallbackKeepsAdminServerFailure(t *testing.T) {
 	})
 }
 
+// hanging starts an AdminServer that never answers. It returns its questions and its URL.
+func hanging(t *testing.T) (asked chan struct{}, url string) {
+	t.Helper()
+	asked, hang := make(chan struct{}, 9), make(chan struct{})
+	admin := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked <- struct{}{}; <-hang }))
+	t.Cleanup(func() { close(hang); admin.Close() })
+	return asked, admin.URL
+}
+
 func TestSlowAdminServerLeavesFallbackTime(t *testing.T) {
 	zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
-	hang := make(chan struct{})
-	admin := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-hang }))
-	defer admin.Close()
-	defer close(hang)
-	ctx, cancel := context.WithTimeout(context.Background(), 8*time.Second)
-	defer cancel()
-	s := New(Config{Addr: zks.Addr, Admin: admin.URL})
-	defer s.Close()
+	_, admin := hanging(t)
+	ctx, s := asking(t, Config{Addr: zks.Addr, Admin: admin}, 8*time.Second)
 	if _, err := s.Status(ctx); err != nil || !errors.Is(s.AdminFailure(), context.DeadlineExceeded) {
 		t.Errorf("%v; AdminServer: %v", err, s.AdminFailure())
 	}
@@ -178,13 +177,9 @@ func TestSlowAdminServerLeavesFallbackTime(t *testing.T) {
 
 // A call that we cut short ourselves is not a failure.
 func TestCancellationIsNotAFailure(t *testing.T) {
-	asked, hang := make(chan struct{}, 1), make(chan struct{})
-	admin := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked <- struct{}{}; <-hang }))
-	defer admin.Close()
-	defer close(hang)
-	ctx, cancel := context.WithCancel(context.Background())
-	s := New(Config{Addr: "127.0.0.1:1", Admin: admin.URL})
-	defer s.Close()
+	asked, admin := hanging(t)
+	ctx, s := asking(t, Config{Addr: "127.0.0.1:1", Admin: admin}, time.Minute)
+	ctx, cancel := context.WithCancel(ctx)
 	go func() { <-asked; cancel() }()
 	_, err := s.Connections(ctx)
 	var failed *Failure
@@ -194,10 +189,7 @@ func TestCancellationIsNotAFailure(t *testing.T) {
 }
 
 func TestAFailureIsOneLine(t *testing.T) {
-	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
-	defer cancel()
-	s := New(Config{Addr: "127.0.0.1:1", Admin: "http://127.0.0.1:1"})
-	defer s.Close()
+	ctx, s := asking(t, Config{Addr: "127.0.0.1:1", Admin: "http://127.0.0.1:1"}, time.Minute)
 	_, err := s.Status(ctx)
 	if err == nil || strings.Contains(err.Error(), "\n") || strings.Count(err.Error(), "refused") != 2 || s.Requests() != 0 {
 		t.Errorf("%v, after %d requests", err, s.Requests())
@@ -205,8 +197,12 @@ func TestAFailureIsOneLine(t *testing.T) {
 }
 
 func TestHostileAdminServerReturnsAnError(t *testing.T) {
-	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
-	defer cancel()
+	says := func(code int, text string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(code)
+			w.Write([]byte(text))
+		}
+	}
 	for name, c := range map[string]struct {
 		handler http.HandlerFunc
 		want    error
@@ -214,37 +210,24 @@ func TestHostileAdminServerReturnsAnError(t *testing.T) {
 		"redirects": {func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "http://127.0.0.1:1/", http.StatusFound)
 		}, ErrSyntax},
-		"wants a login": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }, ErrUnauthorized},
+		"wants a login": {says(401, ""), ErrUnauthorized},
 		"is cut": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "100")
 			w.Write([]byte(`{"connections":[`))
 		}, io.ErrUnexpectedEOF},
-		"is ended early": {func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte(`{"connections":[`)) }, ErrSyntax},
-		"fails": {func(w http.ResponseWriter, _ *http.Request) {
-			http.Error(w, "java.lang.NullPointerException", http.StatusInternalServerError)
-		}, ErrSyntax},
-		"has no quorum": {func(w http.ResponseWriter, _ *http.Request) {
-			w.Write([]byte(`{"command":"cons","error":"This ZooKeeper instance is not currently serving requests"}`))
-		}, ErrNoQuorum},
-		"has an error": {func(w http.ResponseWriter, _ *http.Request) {
-			w.Write([]byte(`{"error":"Unknown command"}`))
-		}, ErrNotAllowed},
-		"is not JSON": {func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("<html>")) }, ErrSyntax},
-		"never ends": {func(w http.ResponseWriter, _ *http.Request) {
-			filler := []byte(strings.Repeat(" ", 1<<20))
-			for range 17 {
-				w.Write(filler)
-			}
-		}, ErrTooLarge},
+		"is ended early": {says(200, `{"connections":[`), ErrSyntax},
+		"fails":          {says(500, "java.lang.NullPointerException"), ErrSyntax},
+		"has no quorum":  {says(200, `{"error":"This ZooKeeper instance is not currently serving requests"}`), ErrNoQuorum},
+		"has an error":   {says(200, `{"error":"Unknown command"}`), ErrNotAllowed},
+		"is not JSON":    {says(200, "<html>"), ErrSyntax},
+		"never ends":     {says(200, strings.Repeat(" ", 17<<20)), ErrTooLarge},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := httptest.NewServer(c.handler)
 			defer server.Close()
-			s := New(Config{Admin: server.URL})
-			defer s.Close()
-			if _, err := s.Connections(ctx); !errors.Is(err, c.want) {
-				t.Errorf("%v, want %v", err, c.want)
-			}
+			ctx, s := asking(t, Config{Admin: server.URL}, time.Minute)
+			_, err := s.Connections(ctx)
+			must.Be(t, err, c.want)
 		})
 	}
 }
@@ -253,19 +236,14 @@ func TestDeadServerTimesOut(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0") // accepts and says nothing
 	must.Succeed(t, err)
 	defer l.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
-	defer cancel()
-	s := New(Config{Addr: l.Addr().String(), Admin: "http://" + l.Addr().String()})
-	defer s.Close()
-	if _, err := s.Connections(ctx); !errors.Is(err, context.DeadlineExceeded) {
-		t.Error(err)
-	}
+	ctx, s := asking(t, Config{Addr: l.Addr().String(), Admin: "http://" + l.Addr().String()}, 50*time.Millisecond)
+	_, err = s.Connections(ctx)
+	must.Be(t, err, context.DeadlineExceeded)
 }
 
 func TestSessionIDsKeepAllBits(t *testing.T) {
 	for _, id := range []int64{72057675180539904, -9151314442816847871, 9223372036854775807} {
-		text := "\t0x" + hexOf(id) + "\n"
-		watches, err := parseWchp("/p\n" + text + "\n")
+		watches, err := parseWchp(fmt.Sprintf("/p\n\t0x%016x\n\n", uint64(id)))
 		if err != nil || watches["/p"][0] != id {
 			t.Errorf("wchp %d: %v, %v", id, watches, err)
 		}
@@ -276,13 +254,11 @@ func TestSessionIDsKeepAllBits(t *testing.T) {
 	}
 }
 
-func hexOf(id int64) string {
-	const digits = "0123456789abcdef"
-	var b []byte
-	for shift := 60; shift >= 0; shift -= 4 {
-		b = append(b, digits[uint64(id)>>shift&15])
+func expectSessions(t *testing.T, conns []Connection, err error) {
+	t.Helper()
+	for _, c := range conns {
+		must.True(t, err != nil || c.Session != 0 && c.Timeout >= 0, c)
 	}
-	return string(b)
 }
 
 func FuzzWords(f *testing.F) {
@@ -291,13 +267,8 @@ func FuzzWords(f *testing.F) {
 	f.Add("5 connections watching 11 paths\nTotal watches:12")
 	f.Add("Zookeeper version: 3.8.0-abc, built on x\nMode: leader\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		if conns, err := parseCons(text); err == nil {
-			for _, c := range conns {
-				if c.Session == 0 || c.Timeout < 0 {
-					t.Errorf("%+v", c)
-				}
-			}
-		}
+		conns, err := parseCons(text)
+		expectSessions(t, conns, err)
 		parseWchp(text)
 		if s, err := parseWchs(text); err == nil && s.Watches < 0 {
 			t.Error(s)
@@ -312,13 +283,8 @@ func FuzzAdmin(f *testing.F) {
 	f.Add([]byte(`{"connections":[{"remote_socket_address":"127.0.0.1:1","session_id":1,"session_timeout":40000}],"error":null}`))
 	f.Add([]byte(`{"num_total_watches":1}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		if conns, err := parseConnections(body); err == nil {
-			for _, c := range conns {
-				if c.Session == 0 || c.Timeout < 0 {
-					t.Errorf("%+v", c)
-				}
-			}
-		}
+		conns, err := parseConnections(body)
+		expectSessions(t, conns, err)
 		parseWatches(body)
 		parseSummary(body)
 		parseStats(body)
