@@ -47,16 +47,16 @@ func keyOf(path string, words ...inspect.Untrusted) *inspect.Lock {
 	return inspect.KeyLock(inspect.ID{Backend: "redis", Path: path}, votes, now)
 }
 
-// validate checks JSON against the contract's schema.
-func validate(t *testing.T, text []byte) {
+// written returns the JSON of a snapshot, after comparing it with the contract's schema.
+func written(t *testing.T, at time.Time, backends []*inspect.Backend, locks ...*inspect.Lock) string {
 	t.Helper()
+	text := string(must.Have(json.Marshal(Snapshot(inspect.NewSnapshot(at, backends, locks))))(t))
 	compiler := jsonschema.NewCompiler()
 	compiler.AssertFormat()
 	schema := must.Have(compiler.Compile("../../docs/snapshot.schema.json"))(t)
-	document := must.Have(jsonschema.UnmarshalJSON(strings.NewReader(string(text))))(t)
-	if err := schema.Validate(document); err != nil {
-		t.Errorf("the contract's schema says: %v\n%s", err, text)
-	}
+	document := must.Have(jsonschema.UnmarshalJSON(strings.NewReader(text)))(t)
+	must.Be(t, schema.Validate(document), nil, text)
+	return text
 }
 
 func TestSchemaHasEveryFieldOfUnseen(t *testing.T) {
@@ -104,25 +104,19 @@ func (brokenPipe) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 func TestDocumentKeepsTheContract(t *testing.T) {
 	queue := queueOf(inspect.ID{Backend: "zk", Path: "/l\x1b"}, -2, 11)
 	queue.Waiters[0].Watch = inspect.Missing
-	s := inspect.NewSnapshot(now.Add(1500*time.Millisecond), []*inspect.Backend{
+	text := written(t, now.Add(1500*time.Millisecond), []*inspect.Backend{
 		{
 			Name: "zk", Kind: inspect.ZooKeeper, State: inspect.Connected, Mode: inspect.ModeOnce,
 			Servers: []inspect.Server{{Addr: "a:1", State: inspect.ServerUp, Latency: 400 * time.Microsecond, ClockKnown: true}},
 		},
 		{Name: "redis", Kind: inspect.Redis, State: inspect.Degraded, Mode: inspect.ModePoll, Servers: []inspect.Server{{Addr: "b:1", State: inspect.ServerDown, Latency: -1}}},
-	}, []*inspect.Lock{
-		queue,
-		keyOf("held", "x", "x", "x", "-", "!"),
-		keyOf("split", "x", "x", "y", "y", "z"),
-		inspect.FreeDirectory(inspect.ID{Backend: "zk", Path: "/free"}, nil, now),
-	})
-	text := must.Have(json.Marshal(Snapshot(s)))(t)
-	validate(t, text)
+	}, queue, keyOf("held", "x", "x", "x", "-", "!"), keyOf("split", "x", "x", "y", "y", "z"),
+		inspect.FreeDirectory(inspect.ID{Backend: "zk", Path: "/free"}, nil, now))
 	for _, want := range []string{
 		`"id":"zk:/l\\u{1b}"`, `"session":"0xfffffffffffffffe"`, `"age_ms":1500`, `"watch_confirmed":false`, `"latency_ms":0.4`,
 		`"clock_offset_ms":0`, `"latency_ms":null`, `"ttl_ms":-2`, `"held_since":null`, `"quorum":3,"margin":0`, `"validity_ms":`,
 	} {
-		must.True(t, strings.Contains(string(text), want), "missing", want, "in", text)
+		must.Contain(t, text, want)
 	}
 }
 
@@ -130,37 +124,29 @@ func TestDocumentKeepsTheContract(t *testing.T) {
 func TestWatchedRenewalsAndGrantsAreWritten(t *testing.T) {
 	l := keyOf("held", "x")
 	l.Observed.History = &inspect.History{Since: now, Grants: 7, Renewal: inspect.Renewal{Count: 3, Every: 2 * time.Second, Last: now, Skipped: 1}}
-	once := keyOf("once", "x")
-	text := must.Have(json.Marshal(Snapshot(inspect.NewSnapshot(now, nil, []*inspect.Lock{l, once}))))(t)
-	validate(t, text)
+	text := written(t, now, nil, l, keyOf("once", "x"))
 	for _, want := range []string{`"renewal":{"count":3,"every_ms":2000,"last":`, `"missed":1}`, `"grants":{"count":7,"since":`} {
-		must.Equal(t, strings.Count(string(text), want), 1, "not once", want, text)
+		must.Equal(t, strings.Count(text, want), 1, want, text)
 	}
 }
 
 // The JSON says when we first saw a holder, even if its grant is unknown. It omits this if we did
 // not watch.
 func TestSeenSinceIsWritten(t *testing.T) {
-	watched, once := keyOf("watched", "x"), keyOf("once", "x")
+	watched := keyOf("watched", "x")
 	watched.Holders[0].Seen = now
-	text := must.Have(json.Marshal(Snapshot(inspect.NewSnapshot(now, nil, []*inspect.Lock{watched, once}))))(t)
-	validate(t, text)
-	want := `"held_since":null,"seen_since":"` + stamp(now) + `"`
-	if strings.Count(string(text), want) != 1 || strings.Count(string(text), "seen_since") != 1 {
-		t.Errorf("not once: %s in %s", want, text)
-	}
+	text := written(t, now, nil, watched, keyOf("once", "x"))
+	must.Contain(t, text, `"held_since":null,"seen_since":"`+stamp(now)+`"`)
+	must.Equal(t, strings.Count(text, "seen_since"), 1, text)
 }
 
 // An age whose clock was not compared with ours is marked in documents and events.
 func TestUnknownClockAgesAreMarked(t *testing.T) {
 	came := now.Add(-time.Hour)
-	entries := func(czxid int64) *inspect.Lock {
-		l := queueOf(inspect.ID{Backend: "zk", Path: "/l"}, 11, 12, 13)
-		h, w, undated := &l.Holders[0], &l.Waiters[0], &l.Waiters[1]
-		h.Since, h.HeldSince, h.Czxid, w.Since, w.Czxid = came, came, czxid, came, czxid+1
-		undated.Since = time.Time{}
-		return l
-	}
+	l := queueOf(inspect.ID{Backend: "zk", Path: "/l"}, 11, 12, 13)
+	h, w, undated := &l.Holders[0], &l.Waiters[0], &l.Waiters[1]
+	h.Since, h.HeldSince, h.Czxid, w.Since, w.Czxid = came, came, 2, came, 3
+	undated.Since = time.Time{}
 	for _, one := range []struct {
 		clock   inspect.LeaderClock
 		unknown int
@@ -171,19 +157,13 @@ func TestUnknownClockAgesAreMarked(t *testing.T) {
 		{inspect.LeaderClock{}, 0},
 	} {
 		b := &inspect.Backend{Name: "zk", Kind: inspect.ZooKeeper, State: inspect.Connected, Mode: inspect.ModeWatch, FirstPass: true, Clock: one.clock}
-		l := entries(2)
-		text := must.Have(json.Marshal(Snapshot(inspect.NewSnapshot(now, []*inspect.Backend{b}, []*inspect.Lock{l}))))(t)
-		validate(t, text)
-		if n := strings.Count(string(text), `"age_ms":3600000`); n != 2 {
-			t.Errorf("%+v: %d ages in %s", one.clock, n, text)
-		}
-		if n := strings.Count(string(text), `"age_known":false`); n != one.unknown || n != strings.Count(string(text), "age_known") {
-			t.Errorf("%+v: %d of unknown age in %s", one.clock, n, text)
-		}
-		line := must.Have(json.Marshal(Event(inspect.Event{Kind: inspect.EventAcquired, At: now, Lock: l.ID, Contender: &l.Holders[0], Previous: &l.Waiters[0]}, b)))(t)
-		if n := strings.Count(string(line), `"age_known":false`); n != one.unknown {
-			t.Errorf("%+v: %d of unknown age in %s", one.clock, n, line)
-		}
+		text := written(t, now, []*inspect.Backend{b}, l)
+		must.Equal(t, strings.Count(text, `"age_ms":3600000`), 2, "ages", one.clock, text)
+		must.Equal(t, strings.Count(text, `"age_known":false`), one.unknown, "unknown ages", one.clock, text)
+		must.Equal(t, strings.Count(text, "age_known"), one.unknown, "marked ages", one.clock, text)
+		e := inspect.Event{Kind: inspect.EventAcquired, At: now, Lock: l.ID, Contender: h, Previous: w}
+		line := string(must.Have(json.Marshal(Event(e, b)))(t))
+		must.Equal(t, strings.Count(line, `"age_known":false`), one.unknown, "unknown ages", one.clock, line)
 	}
 }
 

@@ -1,8 +1,10 @@
 package metrics
 
 import (
+	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +15,8 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/internal/must"
 )
+
+var update = flag.Bool("update", false, "write the golden files")
 
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
@@ -54,11 +58,15 @@ func exposed(t *testing.T, c *Collector) string {
 	return b.String()
 }
 
-func expect(t *testing.T, c *Collector, want string) {
+// expect compares the samples of a collector with a file. To renew it: go test ./inspect/metrics -update
+func expect(t *testing.T, c *Collector, name string) {
 	t.Helper()
-	if diff := cmp.Diff(strings.Split(strings.TrimSpace(want), "\n"), strings.Split(strings.TrimSpace(exposed(t, c)), "\n")); diff != "" {
-		t.Error(diff)
+	got, path := exposed(t, c), filepath.Join("testdata", name)
+	if *update {
+		must.Succeed(t, os.WriteFile(path, []byte(got), 0o644))
 	}
+	want := string(must.Have(os.ReadFile(path))(t))
+	must.Equal(t, cmp.Diff(strings.Split(want, "\n"), strings.Split(got, "\n")), "")
 }
 
 // We do not know whether a server is up if it refuses us or was not asked yet.
@@ -77,45 +85,7 @@ func TestBackendsAreExposed(t *testing.T) {
 		},
 		Unseen: []inspect.Unseen{{Aspect: inspect.AspectHolders}, {Aspect: inspect.AspectHolders}, {Aspect: inspect.AspectSessions}},
 	}
-	expect(t, collected(10, inspect.NewSnapshot(noon, []*inspect.Backend{b}, nil)), `
-backend_outages_total{backend=zk} 2
-backend_ready{backend=zk} 1
-backend_state{backend=zk service=zookeeper state=connected} 0
-backend_state{backend=zk service=zookeeper state=degraded} 1
-backend_state{backend=zk service=zookeeper state=down} 0
-backend_unseen{aspect=holders backend=zk} 2
-backend_unseen{aspect=sessions backend=zk} 1
-events_dropped_total{} 0
-grants_total{backend=zk} 0
-heartbeats_total{backend=zk} 3
-holds_undated{backend=zk} 0
-lock_series_omitted{} 0
-queue_length{backend=zk} ≤0:0 ≤1:0 ≤2:0 ≤5:0 ≤10:0 ≤20:0 ≤50:0 ≤100:0 ≤1000:0 count 0 sum 0
-read_bytes_total{backend=zk} 900
-requests_total{backend=zk} 7
-server_clock_offset_seconds{backend=zk server=up} -1
-server_latency_seconds{backend=zk server=quick} 0
-server_latency_seconds{backend=zk server=up} 0.002
-server_up{backend=zk server=down} 0
-server_up{backend=zk server=quick} 1
-server_up{backend=zk server=unmeasured} 1
-server_up{backend=zk server=up} 1
-slowed{backend=zk} 1
-watches{backend=zk} 4
-`)
-}
-
-// lockMetrics are per lock; the others are per backend.
-func lockMetrics(t *testing.T, c *Collector) (list []string) {
-	t.Helper()
-	for line := range strings.Lines(exposed(t, c)) {
-		for _, prefix := range []string{"lock", "oldest", "holds_un", "longest", "queue", "findings"} {
-			if strings.HasPrefix(line, prefix) {
-				list = append(list, strings.TrimSpace(line))
-			}
-		}
-	}
-	return list
+	expect(t, collected(10, inspect.NewSnapshot(noon, []*inspect.Backend{b}, nil)), "backend.txt")
 }
 
 // Ages whose clock was not compared with ours, waiters that are gone, and muted findings raise no
@@ -147,31 +117,7 @@ func TestLocksAreExposed(t *testing.T) {
 		{ID: id("/dark"), State: inspect.StateUnknown, Unseen: []inspect.Unseen{{Aspect: inspect.AspectKind}}},
 		{ID: id("/blind"), State: inspect.StateHeld, Unseen: []inspect.Unseen{{Aspect: inspect.AspectWaiters}, {Aspect: inspect.AspectWaiters}}},
 	}))
-	want := []string{
-		"findings{backend=zk muted=false rule=deadlock severity=critical} 1",
-		"findings{backend=zk muted=false rule=herd severity=info} 1",
-		"findings{backend=zk muted=false rule=no-spare severity=info} 1",
-		"findings{backend=zk muted=false rule=stuck severity=warning} 3",
-		"findings{backend=zk muted=true rule=stuck severity=critical} 2",
-		"holds_undated{backend=zk} 1",
-		"lock_finding{lock=zk:/stuck rule=stuck severity=warning} 1",
-		"lock_finding{lock=zk:/undated rule=deadlock severity=critical} 1",
-		"lock_held_seconds{lock=zk:/stuck} 60",
-		"lock_series_omitted{} 1",
-		"lock_waiters{lock=zk:/stuck} 2",
-		"lock_waiters{lock=zk:/undated} 1",
-		"locks{backend=zk kind= state=held} 1",
-		"locks{backend=zk kind= state=unknown} 1",
-		"locks{backend=zk kind=mutex state=contended} 2",
-		"locks{backend=zk kind=rw state=free} 3",
-		"locks_unknown{aspect=holders backend=zk} 1",
-		"locks_unknown{aspect=kind backend=zk} 1",
-		"locks_unknown{aspect=waiters backend=zk} 1",
-		"longest_wait_seconds{backend=zk} 30",
-		"oldest_hold_seconds{backend=zk} 60",
-		"queue_length{backend=zk} ≤0:2 ≤1:3 ≤2:4 ≤5:4 ≤10:5 ≤20:5 ≤50:5 ≤100:5 ≤1000:5 count 5 sum 9",
-	}
-	must.Equal(t, cmp.Diff(want, lockMetrics(t, c)), "")
+	expect(t, c, "locks.txt")
 }
 
 // The findings of a backend that is down are known; nothing is known of one that was not read yet.
@@ -192,23 +138,8 @@ func TestUnknownsHaveNoSamples(t *testing.T) {
 			locks = append(locks, l)
 		}
 	}
-	want := []string{
-		"findings{backend=down muted=false rule=no-quorum severity=critical} 1",
-		"findings{backend=zk muted=false rule=stuck severity=warning} 2",
-		"holds_undated{backend=zk} 0",
-		"lock_finding{lock=new:/blind rule=stuck severity=warning} 1",
-		"lock_finding{lock=new:/dark rule=stuck severity=warning} 1",
-		"lock_finding{lock=zk:/blind rule=stuck severity=warning} 1",
-		"lock_finding{lock=zk:/dark rule=stuck severity=warning} 1",
-		"lock_series_omitted{} 0",
-		"locks{backend=zk kind= state=held} 1",
-		"locks{backend=zk kind= state=unknown} 1",
-		"locks_unknown{aspect=holders backend=zk} 1",
-		"locks_unknown{aspect=waiters backend=zk} 1",
-		"queue_length{backend=zk} ≤0:0 ≤1:0 ≤2:0 ≤5:0 ≤10:0 ≤20:0 ≤50:0 ≤100:0 ≤1000:0 count 0 sum 0",
-	}
-	must.Equal(t, cmp.Diff(want, lockMetrics(t, collected(9, inspect.NewSnapshot(noon, backends, locks)))), "")
-	expect(t, collected(9), "") // before the first snapshot
+	expect(t, collected(9, inspect.NewSnapshot(noon, backends, locks)), "unknowns.txt")
+	must.Equal(t, exposed(t, collected(9)), "", "before the first snapshot")
 }
 
 // The locks with their own series are the worst, then those with the most waiters, then the first
