@@ -32,6 +32,22 @@ func queueOf(t *testing.T, words string) *Lock {
 	return lockOf(t, nodes...)
 }
 
+func queueAt(t *testing.T, path, words string) *Lock {
+	t.Helper()
+	l := queueOf(t, words)
+	l.ID.Path = path
+	return l
+}
+
+// manyQueues returns locks named in order.
+func manyQueues(t *testing.T, n int) (locks []*Lock) {
+	t.Helper()
+	for i := range n {
+		locks = append(locks, queueAt(t, fmt.Sprintf("/l%04d", i), "11 12"))
+	}
+	return locks
+}
+
 // short formats events as "kind session", a handover as "handover from>to", and an event of the
 // lock as its kind.
 func short(events []Event) string {

@@ -187,17 +187,8 @@ func TestASearchRemembersThreads(t *testing.T) {
 
 // A deadlock in a single read is at most possible. A second read confirms it.
 func TestSecondLookConfirmsDeadlock(t *testing.T) {
-	once := *zkUp
-	once.Mode = ModeOnce
 	look := func(before *Snapshot, locks ...*Lock) *Snapshot {
-		src := script{make(chan Update, 2)}
-		src.updates <- Update{Put: locks}
-		src.updates <- Update{Backend: &once}
-		close(src.updates)
-		o := NewObserver(func() time.Time { return now }, src)
-		o.After(before)
-		must.Succeed(t, o.Run(t.Context()))
-		return o.Snapshot()
+		return ran(t, now, func(o *Observer) { o.After(before) }, Update{Put: locks}, Update{Backend: zkOnce})
 	}
 	first := look(nil, chain("1", "a", "b"), chain("2", "b", "a"))
 	expect(t, "one read", judged(first.Cycles()), "/1 /2 possible")

@@ -72,40 +72,31 @@ func TestRulesRunAgainOverTime(t *testing.T) {
 }
 
 func TestRulesRunOnceAfterSinglePass(t *testing.T) {
-	once := *zkUp
-	once.Mode = ModeOnce
-	src := script{make(chan Update, 3)}
-	src.updates <- Update{Put: []*Lock{queueOf(t, "11 12")}}
-	src.updates <- Update{Backend: &once}
-	src.updates <- Update{Put: []*Lock{at(queueOf(t, "12 13"), 1)}}
-	close(src.updates)
 	asked := 0
 	rules := append(testRules(), Rule{Name: "count", Lock: func(c *Case) []Finding {
 		asked++
 		must.True(t, c.History == nil, "a single pass has a history")
 		return nil
 	}})
-	o := NewObserver(func() time.Time { return now.Add(time.Hour) }, src)
-	o.Diagnose(rules, time.Second)
-	must.Succeed(t, o.Run(t.Context()))
-	expect(t, "at the end", rulesOf(o.Snapshot().Lock(ID{"zk", "/l"})), "long")
-	if b := o.Snapshot().Backend("zk"); asked != 1 || len(b.Findings) != 1 {
+	s := ran(t, now.Add(time.Hour), func(o *Observer) { o.Diagnose(rules, time.Second) },
+		Update{Put: []*Lock{queueOf(t, "11 12")}}, Update{Backend: zkOnce}, Update{Put: []*Lock{at(queueOf(t, "12 13"), 1)}})
+	expect(t, "at the end", rulesOf(s.Lock(ID{"zk", "/l"})), "long")
+	if b := s.Backend("zk"); asked != 1 || len(b.Findings) != 1 {
 		t.Errorf("asked %d times, backend %+v", asked, b)
 	}
 }
 
+// counting counts how often each lock is checked.
+func counting(t *testing.T) (a *applied, asked map[ID]int) {
+	a, asked = applying(t), map[ID]int{}
+	a.Diagnose([]Rule{{Name: "count", Lock: func(c *Case) []Finding { asked[c.Lock.ID]++; return nil }}}, time.Second)
+	return a, asked
+}
+
 // Each waiting lock is checked within a lap of beats, although locks come and go during it.
 func TestABeatMissesNoLock(t *testing.T) {
-	a := applying(t)
-	asked := map[ID]int{}
-	a.Diagnose([]Rule{{Name: "count", Lock: func(c *Case) []Finding { asked[c.Lock.ID]++; return nil }}}, time.Second)
-	var put []*Lock
-	for i := range 1234 {
-		l := queueOf(t, "11 12")
-		l.ID.Path = fmt.Sprintf("/l%04d", i)
-		put = append(put, l)
-	}
-	a.send(0, Update{Put: put, Backend: zkUp})
+	a, asked := counting(t)
+	a.send(0, Update{Put: manyQueues(t, 1234), Backend: zkUp})
 	clear(asked)
 	for i := range 20 * beats { // more than a lap, since a slow machine's budget may not suffice for one
 		a.onBeat(now)
@@ -120,17 +111,9 @@ func TestABeatMissesNoLock(t *testing.T) {
 
 // Each beat checks a share of the locks, so that a lap covers all.
 func TestEachBeatChecksSomeLocks(t *testing.T) {
-	a := applying(t)
+	a, asked := counting(t)
 	const locks = 5 * beats * beatShare / 4
-	asked := map[ID]int{}
-	a.Diagnose([]Rule{{Name: "count", Lock: func(c *Case) []Finding { asked[c.Lock.ID]++; return nil }}}, time.Second)
-	var put []*Lock
-	for i := range locks {
-		l := queueOf(t, "11 12")
-		l.ID.Path = fmt.Sprintf("/l%04d", i)
-		put = append(put, l)
-	}
-	a.send(0, Update{Put: put, Backend: zkUp})
+	a.send(0, Update{Put: manyQueues(t, locks), Backend: zkUp})
 	clear(asked)
 	for beat := 0; len(asked) < locks; beat++ { // a slow machine's budget may allow fewer
 		before := len(asked)
@@ -157,13 +140,7 @@ func TestTheRulesHaveABudget(t *testing.T) {
 		asked++
 		return nil
 	}}}, time.Second)
-	var put []*Lock
-	for i := range many {
-		l := queueOf(t, "11 12")
-		l.ID.Path = fmt.Sprintf("/l%04d", i)
-		put = append(put, l)
-	}
-	a.send(0, Update{Put: put, Backend: zkUp})
+	a.send(0, Update{Put: manyQueues(t, many), Backend: zkUp})
 	asked = 0
 	a.onBeat(now)
 	if asked < 100 || asked > 116 {

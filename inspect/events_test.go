@@ -11,7 +11,10 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-var zkUp = &Backend{Name: "zk", Kind: ZooKeeper, State: Connected, Mode: ModeWatch, FirstPass: true}
+var (
+	zkUp   = &Backend{Name: "zk", Kind: ZooKeeper, State: Connected, Mode: ModeWatch, FirstPass: true}
+	zkOnce = &Backend{Name: "zk", Kind: ZooKeeper, State: Connected, Mode: ModeOnce, FirstPass: true}
+)
 
 func at(l *Lock, seconds int) *Lock {
 	l.ReadAt = now.Add(time.Duration(seconds) * time.Second)
@@ -51,8 +54,13 @@ func (a *applied) reports(t *testing.T) string {
 	if len(a.sub.signal) == 0 {
 		return ""
 	}
-	s := must.Have(a.sub.Next(t.Context()))(t)
-	return short(s.Events)
+	return short(a.next(t).Events)
+}
+
+// next publishes and returns a snapshot.
+func (a *applied) next(t *testing.T) *Snapshot {
+	a.publish()
+	return must.Have(a.sub.Next(t.Context()))(t)
 }
 
 func (a *applied) holder() Contender { return a.locks.get(ID{"zk", "/l"}).Holders[0] }

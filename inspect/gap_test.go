@@ -61,8 +61,7 @@ func TestFailedReadAfterGapDatesNothing(t *testing.T) {
 	a.send(34, Update{Put: []*Lock{key("!", 34)}})
 	a.reports(t)
 	a.send(35, Update{Put: []*Lock{key("y", 35)}})
-	a.publish()
-	s := must.Have(a.sub.Next(t.Context()))(t)
+	s := a.next(t)
 	for _, kind := range []EventKind{EventEnded, EventAcquired} {
 		i := slices.IndexFunc(s.Events, func(e Event) bool { return e.Kind == kind })
 		if i < 0 || !s.Events[i].Between.From.Equal(now.Add(time.Second)) {

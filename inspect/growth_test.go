@@ -17,8 +17,7 @@ func TestVanishedLockDropsItsWatchTable(t *testing.T) {
 	a.send(0, Update{Put: []*Lock{there}, Backend: zkUp})
 	p := a.byName["zk"]
 	for i := range 100 {
-		gone := queueOf(t, "11 12")
-		gone.ID.Path += fmt.Sprint(i)
+		gone := queueAt(t, fmt.Sprint("/l", i), "11 12")
 		a.send(i, Update{Put: []*Lock{gone}})
 		a.send(i, Update{Gone: []ID{gone.ID}})
 		a.send(i, Update{Watches: &WatchTable{Backend: "zk", Covers: []ID{gone.ID, there.ID}}})

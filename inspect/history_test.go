@@ -88,8 +88,7 @@ func TestLongestTTLSurvivesRereads(t *testing.T) {
 func TestHistoriesOfFormerLocksAreBounded(t *testing.T) {
 	a := applying(t)
 	come := func(path string, second int) {
-		l := at(queueOf(t, strconv.Itoa(100+second)), second)
-		l.ID.Path = path
+		l := at(queueAt(t, path, strconv.Itoa(100+second)), second)
 		a.send(second, Update{Put: []*Lock{l}})
 		a.send(second, Update{Gone: []ID{l.ID}})
 	}

@@ -50,8 +50,7 @@ func TestIDsAsText(t *testing.T) {
 
 func TestSessionsAsTheServersReportThem(t *testing.T) {
 	s := &Snapshot{
-		Backends: []*Backend{{Name: "zk", Servers: []Server{{Addr: "a"}, {Addr: "b", ClockKnown: true, ClockOffset: time.Hour}}}},
-		sessions: map[string]map[int64]Session{"zk": {0: {}, 7: {ID: 7, Server: "b", Established: now.Add(time.Hour - time.Minute)}}},
+		sessions: map[string]map[int64]Session{"zk": {0: {}, 7: {ID: 7}}},
 		watched:  map[string]time.Time{"zk": now},
 	}
 	l := &Lock{ID: ID{"zk", "/a"}}
@@ -61,13 +60,6 @@ func TestSessionsAsTheServersReportThem(t *testing.T) {
 		_, ok := s.Session(l, &Contender{Owner: Owner{Session: id}})
 		must.True(t, !ok, "session", id)
 	}
-	age, ok := s.Established(l, session, now)
-	must.True(t, ok && age == Age{time.Minute, true, time.Minute}, age)
-	session.Server = "a"
-	age, ok = s.Established(l, session, now)
-	must.True(t, ok && age == Age{Duration: time.Minute}, age)
-	_, ok = s.Established(l, Session{}, now)
-	must.True(t, !ok)
 }
 
 func TestAgesOfContenders(t *testing.T) {

@@ -32,25 +32,18 @@ func (s script) Run(ctx context.Context, emit func(Update)) error {
 
 func (script) Focus([]ID) {}
 
-// watched observes a scripted source. It returns functions to send an update and to await a
-// snapshot.
-func watched(t *testing.T) (send func(Update), next func() *Snapshot) {
+// ran runs an observer of these updates to their end.
+func ran(t *testing.T, at time.Time, prepare func(*Observer), updates ...Update) *Snapshot {
 	t.Helper()
-	s := script{make(chan Update)}
-	o := NewObserver(func() time.Time { return now }, s)
-	sub := o.Subscribe()
-	done := make(chan error)
-	go func() { done <- o.Run(t.Context()) }()
-	t.Cleanup(func() {
-		close(s.updates)
-		must.Be(t, <-done, nil)
-		sub.Close()
-	})
-	next = func() *Snapshot {
-		return must.Have(sub.Next(t.Context()))(t)
+	src := script{make(chan Update, len(updates))}
+	for _, u := range updates {
+		src.updates <- u
 	}
-	next() // the initial, empty snapshot
-	return func(u Update) { s.updates <- u }, next
+	close(src.updates)
+	o := NewObserver(func() time.Time { return at }, src)
+	prepare(o)
+	must.Succeed(t, o.Run(t.Context()))
+	return o.Snapshot()
 }
 
 func lockOf(t *testing.T, nodes ...Znode) *Lock {
@@ -62,42 +55,16 @@ func lockOf(t *testing.T, nodes ...Znode) *Lock {
 	return l
 }
 
-func TestObserverDatesGrants(t *testing.T) {
-	send, next := watched(t)
-	a, b := node(guid+"__lock__0000000000", 10), node(guid+"__lock__0000000001", 11)
-	send(Update{Put: []*Lock{lockOf(t, a, b)}, Backend: &Backend{Name: "zk", Kind: ZooKeeper}})
-	l := next().Lock(ID{"zk", "/l"})
-	must.True(t, l.Holders[0].HeldSince.IsZero(), "a hold older than the first read has a date")
-	granted := lockOf(t, b)
-	granted.ReadAt = now.Add(5 * time.Second)
-	send(Update{Put: []*Lock{granted}})
-	s := next()
-	if got := s.Lock(ID{"zk", "/l"}).Holders[0].HeldSince; !got.Equal(granted.ReadAt) {
-		t.Errorf("granted at %v, want %v", got, granted.ReadAt)
-	}
-	if len(s.Changed) != 1 || s.Changed[0] != (ID{"zk", "/l"}) {
-		t.Errorf("changed %v", s.Changed)
-	}
-	later := lockOf(t, b, node(guid+"__lock__0000000002", 12))
-	later.ReadAt = now.Add(9 * time.Second)
-	send(Update{Put: []*Lock{later}})
-	if got := next().Lock(ID{"zk", "/l"}).Holders[0].HeldSince; !got.Equal(granted.ReadAt) {
-		t.Errorf("the grant moved to %v", got)
-	}
-	send(Update{Gone: []ID{{"zk", "/l"}}})
-	must.Equal(t, next().Len(), 0, "locks after the only one is gone")
-}
-
 func TestObserverJoinsClientsAndWatches(t *testing.T) {
-	send, next := watched(t)
+	o := applying(t)
 	a, b, c := node(guid+"__lock__0000000000", 10), node(guid+"__lock__0000000001", 11), node(guid+"__lock__0000000002", 12)
-	send(Update{Put: []*Lock{lockOf(t, a, b, c)}, Backend: &Backend{Name: "zk", Kind: ZooKeeper}})
-	next()
-	send(Update{
+	o.send(0, Update{Put: []*Lock{lockOf(t, a, b, c)}, Backend: &Backend{Name: "zk", Kind: ZooKeeper}})
+	must.Same(t, o.next(t).Changed, []ID{{"zk", "/l"}})
+	o.send(0, Update{
 		Sessions: map[int64]Session{10: {ID: 10, Client: "127.0.0.1:35398", Server: "127.0.0.1:2181"}},
 		Watches:  &WatchTable{Backend: "zk", ReadAt: now.Add(WatchSettle), Sessions: map[string][]int64{"/l/" + a.Name: {11}, "/l/" + b.Name: {77}}},
 	})
-	l := next().Lock(ID{"zk", "/l"})
+	l := o.next(t).Lock(ID{"zk", "/l"})
 	if o := l.Holders[0].Owner; o.Client != "127.0.0.1:35398" || o.Host != "127.0.0.1" || o.Server != "127.0.0.1:2181" {
 		t.Errorf("holder's owner %+v", o)
 	}
@@ -109,8 +76,8 @@ func TestObserverJoinsClientsAndWatches(t *testing.T) {
 	// missing. The watch of a newer waiter is unknown.
 	again := lockOf(t, a, b, c, node(guid+"__lock__0000000003", 13))
 	again.ReadAt = now.Add(time.Second)
-	send(Update{Put: []*Lock{again}, Watches: &WatchTable{Backend: "zk", ReadAt: now, Sessions: map[string][]int64{"/l/" + a.Name: {11}}}})
-	l = next().Lock(ID{"zk", "/l"})
+	o.send(0, Update{Put: []*Lock{again}, Watches: &WatchTable{Backend: "zk", ReadAt: now, Sessions: map[string][]int64{"/l/" + a.Name: {11}}}})
+	l = o.next(t).Lock(ID{"zk", "/l"})
 	if l.Holders[0].Owner.Client == "" || l.Waiters[0].Watch != Confirmed || l.Waiters[1].Watch != Missing || l.Waiters[2].Watch != Unconfirmed {
 		t.Errorf("after a new read: %+v", l)
 	}
@@ -142,41 +109,9 @@ func TestATableOfWatchesGrowsOld(t *testing.T) {
 	}
 }
 
-// Grants during the servers' silence are not reported as new.
-func TestGrantsDuringSilenceAreNotNew(t *testing.T) {
-	send, next := watched(t)
-	id := ID{"redis", "k"}
-	at := func(votes string, seconds int) Update {
-		return Update{Put: []*Lock{KeyLock(id, ballots(votes), now.Add(time.Duration(seconds)*time.Second))}}
-	}
-	u := at("x x x", 0)
-	u.Backend = &Backend{Name: "redis", Kind: Redis, Mode: ModePoll, FirstPass: true}
-	send(u)
-	next()
-	for i, votes := range []string{"x ! !", "x x x"} {
-		send(at(votes, i+1))
-		if l := next().Lock(id); len(l.Holders) > 0 && !l.Holders[0].HeldSince.IsZero() {
-			t.Errorf("a hold older than the first read and the silence is dated %v", l.Holders[0].HeldSince)
-		}
-	}
-	fresh := lockOf(t, node(guid+"__lock__0000000000", 10))
-	fresh.ID = ID{"redis", "/new"}
-	send(Update{Put: []*Lock{fresh}})
-	if got := next().Lock(fresh.ID).Holders[0].HeldSince; !got.Equal(now) {
-		t.Errorf("a new lock is held since %v, want its creation", got)
-	}
-}
-
 func TestOneShotSnapshotIsComplete(t *testing.T) {
-	s := script{make(chan Update, 2)}
-	s.updates <- Update{Backend: &Backend{Name: "zk"}}
-	s.updates <- Update{Put: []*Lock{lockOf(t, node(guid+"__lock__0000000000", 10))}}
-	close(s.updates)
-	o := NewObserver(func() time.Time { return now }, s)
-	must.Succeed(t, o.Run(t.Context()))
-	if o.Snapshot().Len() != 1 || o.Snapshot().Backend("zk") == nil {
-		t.Errorf("snapshot %+v", o.Snapshot())
-	}
+	s := ran(t, now, func(*Observer) {}, Update{Backend: &Backend{Name: "zk"}}, Update{Put: []*Lock{queueOf(t, "10")}})
+	must.True(t, s.Len() == 1 && s.Backend("zk") != nil, s)
 }
 
 // dying is a source that reports its backend down while it ends, as if its servers had failed.

@@ -4,15 +4,16 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/lockscope/lockscope/inspect/recipe"
 	"github.com/lockscope/lockscope/internal/must"
 )
 
+const curatorID = "_c_0c4f1b2e-9d8a-4f6f-b1f0-a7c3d5e60718-"
+
 // curatorNode is a Curator node with its own czxid.
 func curatorNode(kind string, n int, session, czxid int64) Znode {
-	z := node(fmt.Sprintf("_c_0c4f1b2e-9d8a-4f6f-b1f0-a7c3d5e60718-%s%010d", kind, n), session)
+	z := node(fmt.Sprintf("%s%s%010d", curatorID, kind, n), session)
 	z.Czxid, z.Data = czxid, []byte("10.0.0.7")
 	return z
 }
@@ -169,157 +170,6 @@ func TestSingleNodeCanBeALock(t *testing.T) {
 		l := NodeLock(ID{"zk", tt.path}, z, tt.alone, now)
 		if (l == nil) != (tt.recipe == "") || l != nil && (l.Recipe != tt.recipe || l.State != tt.state) {
 			t.Errorf("%+v: %+v", tt, l)
-		}
-	}
-}
-
-// curatorWithLeases returns a Curator V2 semaphore with these leases and this queue for them.
-func curatorWithLeases(leases, locks []Znode) *Lock {
-	d := Directory{Children: []Znode{node("leases", 0), node("locks", 0)}, Parts: map[string][]Znode{"leases": leases, "locks": locks}}
-	l, _ := d.Lock(ID{"zk", "/l"}, now)
-	return l
-}
-
-func kazooPermit(session, czxid int64) Znode {
-	z := node(fmt.Sprintf("%032x", session), session)
-	z.Czxid = czxid
-	return z
-}
-
-func kazooPlace(session, czxid int64) Znode {
-	z := node(fmt.Sprintf("%s__lock__%010d", guid, session), session)
-	z.Czxid = czxid
-	return z
-}
-
-// kazooWithLease returns a kazoo semaphore with one lease.
-func kazooWithLease(leases []Znode, queue ...Znode) *Lock {
-	d := Directory{Children: leases, Data: []byte("1"), Parts: map[string][]Znode{recipe.KazooQueue("/l"): queue}}
-	l, _ := d.Lock(ID{"zk", "/l"}, now)
-	return l
-}
-
-// A semaphore's client queues with one entry and holds with another. It is still the same client.
-func TestSemaphoreClientKeepsItsHistory(t *testing.T) {
-	first, pending := curatorNode("lease-", 0, 1, 10), curatorNode("lease-", 1, 3, 35)
-	head, next := curatorNode("lock-", 5, 3, 30), curatorNode("lock-", 6, 4, 40)
-	for _, tt := range []struct {
-		name  string
-		locks []*Lock
-		want  []string
-	}{
-		{
-			"Curator",
-			[]*Lock{
-				curatorWithLeases([]Znode{first}, []Znode{head, next}), curatorWithLeases([]Znode{first, pending}, []Znode{head, next}),
-				curatorWithLeases([]Znode{pending}, []Znode{head, next}), curatorWithLeases([]Znode{pending}, []Znode{next}), curatorWithLeases([]Znode{pending}, nil),
-			},
-			[]string{"", "", "released", "", "gone"},
-		},
-		{
-			"kazoo",
-			[]*Lock{
-				kazooWithLease([]Znode{kazooPermit(1, 10)}, kazooPlace(2, 20), kazooPlace(3, 30)), kazooWithLease(nil, kazooPlace(2, 20), kazooPlace(3, 30)),
-				kazooWithLease([]Znode{kazooPermit(2, 40)}, kazooPlace(2, 20), kazooPlace(3, 30)), kazooWithLease([]Znode{kazooPermit(2, 40)}, kazooPlace(3, 30), kazooPlace(2, 50)), kazooWithLease([]Znode{kazooPermit(2, 40)}, kazooPlace(2, 50)),
-			},
-			[]string{"", "released", "acquired", "waiting", "gone"},
-		},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			a := applying(t)
-			for i, l := range tt.locks {
-				u := Update{Put: []*Lock{at(l, i)}}
-				if i == 0 {
-					u.Backend = zkUp
-				}
-				a.send(i, u)
-				var kinds []EventKind
-				for _, e := range a.events {
-					kinds = append(kinds, e.Kind)
-				}
-				a.publish()
-				want := []EventKind{EventKind(tt.want[i])}
-				if tt.want[i] == "" {
-					want = nil
-				}
-				if tt.name == "Curator" && i == 2 {
-					want = append(want, EventHandover)
-				}
-				must.Same(t, kinds, want, "step", i)
-			}
-			h := a.history()
-			if h == nil || h.Grants != 1 || len(h.Overtaken) > 0 || h.Waits.Count != 1 || h.Waits.Max < time.Second {
-				t.Errorf("history %+v", h)
-			}
-			if p := a.holder(); !p.Since.Equal(now) || !p.HeldSince.After(now) {
-				t.Errorf("waiting since %v, holding since %v", p.Since, p.HeldSince)
-			}
-		})
-	}
-}
-
-// A client that gives up while another is granted has left. So has a holder that gives up waiting
-// for a second permit.
-func TestSemaphoreClientGivingUpHasLeft(t *testing.T) {
-	permit := func(session, czxid int64) Znode {
-		z := node(fmt.Sprintf("%032x", session), session)
-		z.Czxid, z.Created = czxid, now.Add(time.Duration(czxid)*time.Second)
-		return z
-	}
-	place := func(session, czxid int64) Znode {
-		z := node(fmt.Sprintf("%s__lock__%010d", guid, czxid), session)
-		z.Czxid, z.Created = czxid, now.Add(time.Duration(czxid)*time.Second)
-		return z
-	}
-	sem := func(second int, leases []Znode, queue ...Znode) *Lock {
-		d := Directory{Children: leases, Data: []byte("2"), Parts: map[string][]Znode{recipe.KazooQueue("/l"): queue}}
-		l, _ := d.Lock(ID{"zk", "/l"}, now)
-		return at(l, second)
-	}
-	for _, tt := range []struct {
-		name   string
-		was    *Lock
-		is     *Lock
-		want   []EventKind
-		waited time.Duration // of the granted client
-	}{
-		{
-			"the first is granted and the second gives up",
-			sem(60, []Znode{permit(1, 1), permit(9, 2)}, place(2, 20), place(3, 30)), sem(70, []Znode{permit(1, 1), permit(2, 65)}),
-			[]EventKind{EventReleased, EventHandover, EventGone},
-			50 * time.Second,
-		},
-		{
-			"the first gives up and the second is granted",
-			sem(60, []Znode{permit(1, 1), permit(9, 2)}, place(2, 20), place(3, 30)), sem(70, []Znode{permit(1, 1), permit(3, 65)}),
-			[]EventKind{EventReleased, EventHandover, EventGone},
-			40 * time.Second,
-		},
-		{
-			"a holder gives up on a second permit while another is granted",
-			sem(60, []Znode{permit(1, 1), permit(9, 2)}, place(1, 20), place(3, 30)), sem(70, []Znode{permit(1, 1), permit(3, 65)}),
-			[]EventKind{EventReleased, EventHandover, EventGone},
-			40 * time.Second,
-		},
-		{
-			"a waiter is granted although a permit was free, and is still in the queue",
-			sem(60, []Znode{permit(1, 1)}, place(2, 20)), sem(61, []Znode{permit(1, 1), permit(2, 65)}, place(2, 20)),
-			[]EventKind{EventAcquired},
-			41 * time.Second,
-		},
-		{"no grant", sem(60, []Znode{permit(1, 1)}, place(2, 20)), sem(70, []Znode{permit(1, 1)}), []EventKind{EventGone}, 0},
-	} {
-		a := applying(t)
-		a.send(60, Update{Put: []*Lock{tt.was}, Backend: zkUp})
-		a.publish()
-		a.send(70, Update{Put: []*Lock{tt.is}})
-		var kinds []EventKind
-		for _, e := range a.events {
-			kinds = append(kinds, e.Kind)
-		}
-		must.Same(t, kinds, tt.want, tt.name)
-		if h := a.history(); tt.waited > 0 && (h.Waits.Count != 1 || (h.Waits.Max-tt.waited).Abs() > tt.waited/50) {
-			t.Errorf("%s: waited %+v, want %v", tt.name, h.Waits, tt.waited)
 		}
 	}
 }

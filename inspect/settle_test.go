@@ -39,17 +39,10 @@ func secondsOn(n float64) time.Time { return now.Add(time.Duration(n * float64(t
 
 // A backend that is read once has no second read here, since its reader reads twice (see Lasting).
 func TestSingleLookReportsTransientFindings(t *testing.T) {
-	once := *zkUp
-	once.Mode = ModeOnce
 	look := halfway{"x", now}
-	src := script{make(chan Update, 2)}
-	src.updates <- Update{Put: []*Lock{queueOf(t, "11 12")}}
-	src.updates <- Update{Backend: &once}
-	close(src.updates)
-	o := NewObserver(func() time.Time { return now }, src)
-	o.Diagnose(look.rules(), time.Hour)
-	must.Succeed(t, o.Run(t.Context()))
-	expect(t, "at the end", rulesOf(o.Snapshot().Lock(ID{"zk", "/l"})), "halfway")
+	s := ran(t, now, func(o *Observer) { o.Diagnose(look.rules(), time.Hour) },
+		Update{Put: []*Lock{queueOf(t, "11 12")}}, Update{Backend: zkOnce})
+	expect(t, "at the end", rulesOf(s.Lock(ID{"zk", "/l"})), "halfway")
 }
 
 // No state is kept about locks without findings.
@@ -57,8 +50,7 @@ func TestSuspicionsAreForgotten(t *testing.T) {
 	a := applying(t)
 	a.halfway = halfway{"x", now}
 	a.Diagnose(a.halfway.rules(), time.Hour)
-	other := queueOf(t, "11 12")
-	other.ID.Path = "/other"
+	other := queueAt(t, "/other", "11 12")
 	a.send(0, Update{Put: []*Lock{queueOf(t, "11 12"), other}, Backend: zkUp})
 	if s := &a.suspicions; len(s.of) != 2 || len(s.due) != 2 {
 		t.Fatalf("%d suspected locks, %d due", len(s.of), len(s.due))

@@ -55,17 +55,14 @@ func TestSessionAgeUsesItsServersClock(t *testing.T) {
 	l := &Lock{ID: ID{"zk", "/l"}}
 	s := NewSnapshot(now, []*Backend{b}, []*Lock{l})
 	connected := Session{Server: "a", Established: now.Add(-time.Minute)}
-	if got, ok := s.Established(l, connected, now); !ok || !got.Known || got.Duration != 2*time.Minute {
-		t.Errorf("%+v, %v", got, ok)
-	}
-	connected.Server = "b"
-	if got, ok := s.Established(l, connected, now); !ok || got.Known {
-		t.Errorf("with an unknown clock: %+v, %v", got, ok)
-	}
+	age, ok := s.Established(l, connected, now)
+	must.True(t, ok && age == Age{2 * time.Minute, true, 2 * time.Minute}, age)
+	connected.Server = "b" // its clock is unknown
+	age, ok = s.Established(l, connected, now)
+	must.True(t, ok && age == Age{Duration: time.Hour + time.Minute}, age)
 	connected.Established = time.Time{}
-	if _, ok := s.Established(l, connected, now); ok {
-		t.Error("an unknown time has an age")
-	}
+	_, ok = s.Established(l, connected, now)
+	must.True(t, !ok, "an unknown time has an age")
 }
 
 // A snapshot of some locks keeps the sessions, names and deadlocks of all locks.

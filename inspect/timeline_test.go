@@ -65,8 +65,16 @@ func (a *applied) told(t *testing.T, subject string) string {
 	case "reports":
 		return a.reports(t)
 	case "details":
-		a.publish()
-		return a.detailed(must.Have(a.sub.Next(t.Context()))(t).Events)
+		return a.detailed(a.next(t).Events)
+	case "kinds":
+		var kinds []string
+		for _, event := range strings.Split(a.reports(t), ", ") {
+			kind, _, _ := strings.Cut(event, " ")
+			kinds = append(kinds, kind)
+		}
+		return strings.Join(kinds, ", ")
+	case "queued":
+		return secondOf(l.Holders[0].Since)
 	case "held":
 		return secondOf(l.Holders[0].HeldSince)
 	case "state":
@@ -105,6 +113,8 @@ func counted(t *testing.T, subject string, h *History) string {
 	case "renewals":
 		every, ttl := r.Every.Round(time.Second/10), r.TTL.Round(time.Second/10)
 		return fmt.Sprintf("%d, every %v, last %s, ttl %v, skipped %d", r.Count, every, secondOf(r.Last), ttl, r.Skipped)
+	case "longest-wait":
+		return h.Waits.Max.Round(time.Second).String()
 	case "longest-ttl":
 		return h.LongestTTL.String()
 	}
@@ -153,7 +163,7 @@ func (a *applied) updateOf(t *testing.T, facts string) (u Update) {
 		switch what, words := words[0], words[1:]; what {
 		case "up", "down", "redis":
 			u.Backend = backendOf(t, what, words)
-		case "queue", "hidden", "key":
+		case "queue", "hidden", "key", "curator", "kazoo":
 			u.Put = append(u.Put, a.lockOf(t, what, words))
 			a.read = a.clock.at
 		case "unseen":
@@ -195,20 +205,22 @@ func (a *applied) lockOf(t *testing.T, what string, words []string) (l *Lock) {
 	if what == "key" {
 		a.id = ID{"redis", "k"}
 	}
-	id := a.id
 	if len(words) > 0 && strings.HasSuffix(words[0], ":") {
-		id.Path, words = strings.TrimSuffix(words[0], ":"), words[1:]
+		a.id.Path, words = strings.TrimSuffix(words[0], ":"), words[1:]
 	}
 	switch what {
+	case "curator", "kazoo":
+		l = semaphoreOf(t, what, strings.Join(words, " "))
+		l.ReadAt = a.clock.at
 	case "queue":
-		l = queueOf(t, strings.Join(words, " "))
-		l.ID, l.ReadAt = id, a.clock.at
+		l = queueAt(t, a.id.Path, strings.Join(words, " "))
+		l.ReadAt = a.clock.at
 	case "hidden":
-		l = FreeDirectory(id, nil, a.clock.at)
+		l = FreeDirectory(a.id, nil, a.clock.at)
 		l.State = StateUnknown
 	case "key":
 		votes, waiters, _ := strings.Cut(strings.Join(words, " "), "<")
-		l = KeyLock(id, votesOf(t, votes), a.clock.at)
+		l = KeyLock(a.id, votesOf(t, votes), a.clock.at)
 		for _, name := range strings.Fields(waiters) {
 			l.Waiters = append(l.Waiters, Contender{Name: Untrusted(name), State: Waiting})
 		}
@@ -218,6 +230,32 @@ func (a *applied) lockOf(t *testing.T, what string, words []string) (l *Lock) {
 			}
 		}
 	}
+	return l
+}
+
+// semaphoreOf returns a semaphore with two permits. A word is a session and the czxid of its entry,
+// which was created in that second. The queue follows <.
+func semaphoreOf(t *testing.T, library, text string) *Lock {
+	t.Helper()
+	entries := func(text, format string) (nodes []Znode) {
+		for _, word := range strings.Fields(text) {
+			session, czxid, _ := strings.Cut(word, "/")
+			z := node(fmt.Sprintf(format, numberOf(t, czxid)), numberOf(t, session))
+			z.Czxid, z.Created = numberOf(t, czxid), secondOn(t, czxid)
+			nodes = append(nodes, z)
+		}
+		return nodes
+	}
+	leases, queue, _ := strings.Cut(text, "<")
+	d := Directory{Children: entries(leases, "%032x"), Data: []byte("2")}
+	d.Parts = map[string][]Znode{recipe.KazooQueue("/l"): entries(queue, guid+"__lock__%010d")}
+	if library == "curator" {
+		d = Directory{Children: []Znode{node("leases", 0), node("locks", 0)}}
+		d.Parts = map[string][]Znode{
+			"leases": entries(leases, curatorID+"lease-%010d"), "locks": entries(queue, curatorID+"lock-%010d"),
+		}
+	}
+	l, _ := d.Lock(ID{"zk", "/l"}, now)
 	return l
 }
 

@@ -3,23 +3,22 @@ package inspect
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 )
 
-// named returns a queue of these sessions.
-func named(path, sessions string) *Lock {
+// named returns a queue of these sessions in any order.
+func named(t *testing.T, path, sessions string) *Lock {
+	t.Helper()
 	var nodes []Znode
 	for i, word := range strings.Fields(sessions) {
-		session, _ := strconv.ParseInt(word, 10, 64)
-		nodes = append(nodes, node(fmt.Sprintf("%s__lock__%010d", guid, i), session))
+		nodes = append(nodes, node(fmt.Sprintf("%s__lock__%010d", guid, i), numberOf(t, word)))
 	}
 	return directoryLock(ID{"zk", path}, nodes, now)
 }
 
 func TestOwnersOtherLocksAreFound(t *testing.T) {
-	s := NewSnapshot(now, nil, []*Lock{named("/a", "11 12"), named("/b", "12 11"), named("/c", "11"), named("/d", "13 14")})
+	s := NewSnapshot(now, nil, []*Lock{named(t, "/a", "11 12"), named(t, "/b", "12 11"), named(t, "/c", "11"), named(t, "/d", "13 14")})
 	a := s.Lock(ID{"zk", "/a"})
 	holds, waits, known := s.Elsewhere(a.ID, &a.Holders[0])
 	if !known || !slices.Equal(holds, []ID{{"zk", "/c"}}) || !slices.Equal(waits, []ID{{"zk", "/b"}}) {
@@ -46,7 +45,7 @@ func TestRightReleaseEndsDeadlock(t *testing.T) {
 	} {
 		var locks []*Lock
 		for path, words := range tt.locks {
-			locks = append(locks, named(path, words))
+			locks = append(locks, named(t, path, words))
 		}
 		s := NewSnapshot(now, nil, locks)
 		a := s.Lock(ID{"zk", "/a"})
