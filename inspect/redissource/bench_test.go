@@ -24,33 +24,27 @@ const (
 	manyLocks = 10_000
 )
 
-// manyMasters starts masters with 1,000,000 keys each, 10,000 of which are locks.
-func manyMasters(b *testing.B, n int) []*servertest.Redis {
+// manyKeysMaster starts a master with 1,000,000 keys, 10,000 of which are locks.
+func manyKeysMaster(b *testing.B) *servertest.Redis {
 	b.Helper()
-	ctx := context.Background()
-	var masters []*servertest.Redis
-	for range n {
-		m := servertest.StartRedis(b)
-		c := redis.NewClient(&redis.Options{Addr: m.Addr, ReadTimeout: time.Minute})
-		defer c.Close()
-		must.Succeed(b, c.Do(ctx, "debug", "populate", manyKeys-manyLocks, "session", 16).Err())
-		_, err := c.Pipelined(ctx, func(p redis.Pipeliner) error {
-			for i := range manyLocks {
-				p.Set(ctx, fmt.Sprintf("lock:%d", i), "MDEyMzQ1Njc4OWFiY2RlZg==", time.Hour)
-			}
-			return nil
-		})
-		must.Succeed(b, err)
-		masters = append(masters, m)
-	}
-	return masters
+	ctx, m := context.Background(), servertest.StartRedis(b)
+	c := m.Client(b)
+	must.Succeed(b, c.Do(ctx, "debug", "populate", manyKeys-manyLocks, "session", 16).Err())
+	_, err := c.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for i := range manyLocks {
+			p.Set(ctx, fmt.Sprintf("lock:%d", i), "MDEyMzQ1Njc4OWFiY2RlZg==", time.Hour)
+		}
+		return nil
+	})
+	must.Succeed(b, err)
+	return m
 }
 
 // BenchmarkDuty reports how much of a server's time a scan of 1,000,000 keys uses, and how that
 // affects the p99 of another program. It compares the default SCAN count with that of one-shot
 // commands.
 func BenchmarkDuty(b *testing.B) {
-	m := manyMasters(b, 1)[0]
+	m := manyKeysMaster(b)
 	for name, keys := range map[string]int{"defaults": 0, "keys=1000": 1000} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
@@ -64,7 +58,7 @@ func BenchmarkDuty(b *testing.B) {
 func duty(b *testing.B, m *servertest.Redis, keys int) {
 	b.Helper()
 	c := m.Client(b)
-	cfg := config([]*servertest.Redis{m})
+	cfg := config(m)
 	cfg.Tick, cfg.Budget = 0, redissource.Budget{ScanCount: keys}
 	idle, start := cpuSeconds(b, c), time.Now()
 	quiet := foreign(b, m.Addr, 6*time.Second)
@@ -95,9 +89,7 @@ func foreign(b *testing.B, addr string, d time.Duration) float64 {
 	b.Helper()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), foreignAddr+"="+addr, foreignTime+"="+d.String())
-	out := must.Have(cmd.Output())(b)
-	p99 := must.Have(strconv.ParseFloat(string(out), 64))(b)
-	return p99
+	return must.Have(strconv.ParseFloat(string(must.Have(cmd.Output())(b)), 64))(b)
 }
 
 // beForeign is that other program. It prints the result of foreign.
@@ -125,8 +117,7 @@ func cpuSeconds(b *testing.B, c *redis.Client) float64 {
 	info := must.Have(c.Info(context.Background(), "cpu").Result())(b)
 	var total float64
 	for _, field := range regexp.MustCompile(`used_cpu_(?:user|sys):([0-9.]+)`).FindAllStringSubmatch(info, -1) {
-		seconds := must.Have(strconv.ParseFloat(field[1], 64))(b)
-		total += seconds
+		total += must.Have(strconv.ParseFloat(field[1], 64))(b)
 	}
 	return total
 }

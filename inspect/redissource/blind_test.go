@@ -26,18 +26,22 @@ var deniable = []string{
 }
 
 var (
-	shortLife   = regexp.MustCompile(`\b(PX|EX) \d+`)
-	shortExpiry = regexp.MustCompile(`(PEXPIRE \S+) \d+`)
-	shortScore  = regexp.MustCompile(`\+\d+s\b`)
+	shortLife  = regexp.MustCompile(`\b(PX|EX|PEXPIRE \S+) \d+`)
+	shortScore = regexp.MustCompile(`\+\d+s\b`)
 )
 
-// writeAll writes a lock of every recipe, each under its own name, with an expiry of an hour.
-func writeAll(t *testing.T, c *redis.Client) {
+// writeAll writes a lock of every recipe, each under its own name, with an expiry of at least an
+// hour. It returns a config that finds them all.
+func writeAll(t *testing.T, m *servertest.Redis) redissource.Config {
 	t.Helper()
-	for i, w := range states() {
-		w.commands = shortLife.ReplaceAllString(shortExpiry.ReplaceAllString(shortScore.ReplaceAllString(w.commands, "+3600s"), "$1 3600000"), "PX 3600000")
-		w.write(t, c, fmt.Sprintf("n%d", i))
+	c := m.Client(t)
+	for i, w := range states(t) {
+		lasting := shortScore.ReplaceAllString(shortLife.ReplaceAllString(w.commands, "$1 3600000"), "+3600s")
+		run(t, c, named(lasting, fmt.Sprintf("n%d", i)))
 	}
+	cfg := config(m)
+	cfg.Match = nil
+	return cfg
 }
 
 // diagnosed reads a backend once, with all findings.
@@ -55,13 +59,10 @@ func diagnosed(t *testing.T, cfg redissource.Config) *inspect.Snapshot {
 func TestDeniedReadsAreUnknown(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
-	c := client(t, m)
-	writeAll(t, c)
-	cfg := config([]*servertest.Redis{m})
-	cfg.Match = nil
+	c, cfg := m.Client(t), writeAll(t, m)
 	all := diagnosed(t, cfg)
-	if n := len(slices.Collect(all.Locks())); n < len(states()) {
-		t.Fatalf("%d locks, want at least one for each of %d recipes", n, len(states()))
+	if n := len(slices.Collect(all.Locks())); n < len(states(t)) {
+		t.Fatalf("%d locks, want at least one for each of %d recipes", n, len(states(t)))
 	}
 	sets := [][]string{{"exists", "pttl", "type"}}
 	for i, a := range deniable {
@@ -74,27 +75,22 @@ func TestDeniedReadsAreUnknown(t *testing.T) {
 	g.SetLimit(12) // most of the time goes to waiting before a death is confirmed
 	for i, denied := range sets {
 		g.Go(func() error {
-			user := fmt.Sprintf("viewer%d", i)
-			rule := []any{"acl", "setuser", user, "on", ">pw", "~*", "&*", "+@all"}
+			user, without := fmt.Sprintf("viewer%d", i), "without "+strings.Join(denied, ", ")
+			rules := []string{"on", ">pw", "~*", "&*", "+@all"}
+			var rights []string
 			for _, d := range denied {
-				rule = append(rule, "-"+d)
+				rules, rights = append(rules, "-"+d), append(rights, "+"+d)
 			}
-			if err := c.Do(context.Background(), rule...).Err(); err != nil {
+			if err := c.ACLSetUser(t.Context(), user, rules...).Err(); err != nil {
 				return err
 			}
 			cfg := cfg
 			cfg.Masters = []*redis.UniversalOptions{{Addrs: []string{m.Addr}, Username: user, Password: "pw"}}
-			rights := make([]string, len(denied))
-			for i, d := range denied {
-				rights[i] = "+" + d
-			}
 			some := diagnosed(t, cfg)
-			for _, wrong := range lies(all, some, rights) {
-				t.Errorf("without %v: %s", denied, wrong)
-			}
+			lies(t, without, all, some, rights)
 			for l := range some.Locks() {
-				if n, err := c.Exists(context.Background(), l.ID.Path).Result(); err != nil || n == 0 && all.Lock(l.ID) == nil {
-					t.Errorf("without %v: %s is listed but has no key (%v)", denied, l.ID, err)
+				if n := c.Exists(t.Context(), l.ID.Path).Val(); n == 0 && all.Lock(l.ID) == nil {
+					t.Errorf("%s: %s is listed but has no key", without, l.ID)
 				}
 			}
 			return nil
@@ -106,74 +102,58 @@ func TestDeniedReadsAreUnknown(t *testing.T) {
 // An unknown command does not mean an empty result.
 func TestRenamedCommandsAreUnknown(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"SCAN", "TYPE", "PTTL", "GETRANGE", "HSCAN", "SSCAN", "ZRANGE", "LRANGE", "MEMORY", "TIME", "INFO", "CLIENT", "PUBSUB", "EXISTS"} {
+	const commands = "SCAN TYPE PTTL GETRANGE HSCAN SSCAN ZRANGE LRANGE MEMORY TIME INFO CLIENT PUBSUB EXISTS"
+	for name := range strings.FieldsSeq(commands) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			full, renamed := servertest.StartRedis(t), servertest.StartRedis(t, "--rename-command", name, "\"\"")
-			var snapshots []*inspect.Snapshot
-			for _, m := range []*servertest.Redis{full, renamed} {
-				writeAll(t, client(t, m))
-				cfg := config([]*servertest.Redis{m})
-				cfg.Match = nil
-				snapshots = append(snapshots, diagnosed(t, cfg))
-			}
-			for _, wrong := range lies(snapshots[0], snapshots[1], []string{name, strings.ToLower(name)}) {
-				t.Error(wrong)
-			}
+			all, some := diagnosed(t, writeAll(t, full)), diagnosed(t, writeAll(t, renamed))
+			lies(t, name, all, some, []string{name, strings.ToLower(name)})
 		})
 	}
 }
 
-// lies compares some with all, which was read with every right. It lists facts that contradict all,
-// and unknowns that do not name one of the missing rights.
-func lies(all, some *inspect.Snapshot, rights []string) []string {
-	var wrong []string
-	say := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
+// lies compares some with all, which was read with every right. It reports facts that contradict
+// all, and unknowns that do not name one of the missing rights.
+func lies(t *testing.T, about string, all, some *inspect.Snapshot, rights []string) {
+	t.Helper()
 	b := some.Backends[0]
-	if b.State == inspect.Down {
-		say("the backend is down: %s", b.Error)
-	}
-	named := func(u inspect.Unseen) bool {
-		return slices.ContainsFunc(rights, func(r string) bool { return strings.Contains(u.Right, r) })
-	}
-	for _, u := range b.Unseen {
-		if !named(u) {
-			say("the backend: %+v", u)
+	must.True(t, b.State != inspect.Down, about, "the backend is down:", b.Error)
+	unnamed := func(what any, unseen []inspect.Unseen) {
+		for _, u := range unseen {
+			if !slices.ContainsFunc(rights, func(r string) bool { return strings.Contains(u.Right, r) }) {
+				t.Errorf("%s: %v: %+v", about, what, u)
+			}
 		}
 	}
-	blindScan := b.Unknown(inspect.AspectLocks)
+	unnamed("the backend", b.Unseen)
 	for l := range all.Locks() {
-		now := some.Lock(l.ID)
-		if now == nil {
-			if !blindScan {
-				say("%s vanished", l.ID)
-			}
-			continue
-		}
-		for _, text := range lockLies(l, now) {
-			say("%s %s", l.ID, text)
-		}
-		for _, u := range now.Unseen {
-			if !named(u) {
-				say("%s: %+v", l.ID, u)
-			}
+		if now := some.Lock(l.ID); now != nil {
+			lockLies(t, about, l, now)
+			unnamed(l.ID, now.Unseen)
+		} else if !b.Unknown(inspect.AspectLocks) {
+			t.Errorf("%s: %s vanished", about, l.ID)
 		}
 	}
 	for l := range some.Locks() {
 		if all.Lock(l.ID) == nil && l.State != inspect.StateUnknown {
-			say("%s appeared as %s", l.ID, l.State)
+			t.Errorf("%s: %s appeared as %s", about, l.ID, l.State)
 		}
 	}
-	return wrong
 }
 
-func lockLies(was, now *inspect.Lock) []string {
-	var wrong []string
-	say := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
+// lockLies reports facts about a lock now that contradict what it was when everything was read.
+func lockLies(t *testing.T, about string, was, now *inspect.Lock) {
+	t.Helper()
+	say := func(format string, args ...any) {
+		t.Helper()
+		t.Errorf("%s: %s %s", about, now.ID, fmt.Sprintf(format, args...))
+	}
 	holders := now.Unknown(inspect.AspectHolders)
 	waiters := now.Unknown(inspect.AspectWaiters)
 	switch {
-	case now.State == was.State, now.State == inspect.StateUnknown && holders, now.State == inspect.StateHeld && was.State == inspect.StateContended && waiters:
+	case now.State == was.State, now.State == inspect.StateUnknown && holders:
+	case now.State == inspect.StateHeld && was.State == inspect.StateContended && waiters:
 	default:
 		say("is %s, was %s: %+v", now.State, was.State, now.Unseen)
 	}
@@ -189,7 +169,11 @@ func lockLies(was, now *inspect.Lock) []string {
 		}
 	}
 	for _, c := range slices.Concat(was.Holders, was.Waiters) {
-		if _, ok := now.Contender(c.Name); !ok && (c.State == inspect.Waiting && !waiters || c.State != inspect.Waiting && !holders) {
+		unknown := holders
+		if c.State == inspect.Waiting {
+			unknown = waiters
+		}
+		if _, ok := now.Contender(c.Name); !ok && !unknown {
 			say("lost %s %s", c.State, c.Name)
 		}
 	}
@@ -207,34 +191,24 @@ func lockLies(was, now *inspect.Lock) []string {
 		}
 	}
 	for _, f := range now.Findings {
-		if f.Rule != "blind" && !slices.ContainsFunc(was.Findings, func(g inspect.Finding) bool { return g.Rule == f.Rule }) {
+		if _, known := rulesOf(was)[f.Rule]; f.Rule != "blind" && !known {
 			say("has a new finding %s: %s", f.Rule, f.Message)
 		}
 	}
-	return wrong
 }
 
 // Without the right to a helper key, the waiters are unknown and the right's pattern is reported.
 func TestUnreadableHelperKeysHideWaiters(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
-	c := client(t, m)
-	writeAll(t, c)
-	must.Succeed(t, c.Do(t.Context(), "acl", "setuser", "viewer", "on", ">pw", "~orders-*", "~lock:*", "&*", "+@all").Err())
-	cfg := config([]*servertest.Redis{m})
+	cfg := writeAll(t, m)
 	cfg.Match = []string{"orders-*", "redisson_lock_queue:*", "lock:*"}
 	all := diagnosed(t, cfg)
-	cfg.Masters[0].Username, cfg.Masters[0].Password = "viewer", "pw"
-	some := diagnosed(t, cfg)
-	for _, wrong := range lies(all, some, []string{"~"}) {
-		t.Error(wrong)
-	}
-	var fair *inspect.Lock
-	for l := range some.Locks() {
-		if l.ID.Path == "orders-n1" {
-			fair = l
-		}
-	}
+	limited := viewed(t, m, "resetkeys ~orders-* ~lock:*")
+	limited.Match = cfg.Match
+	some := diagnosed(t, limited)
+	lies(t, "without helper keys", all, some, []string{"~"})
+	fair := lockAt(some, "orders-n1")
 	if fair == nil || !slices.ContainsFunc(fair.Unseen, func(u inspect.Unseen) bool {
 		return u.Aspect == inspect.AspectWaiters && u.Right == "~redisson_lock_queue:{*}" && u.Read == "LRANGE"
 	}) {
@@ -246,24 +220,21 @@ func TestUnreadableHelperKeysHideWaiters(t *testing.T) {
 func TestGuessedKeyNeedsNoRight(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
-	c := client(t, m)
-	for _, w := range states() {
+	c := m.Client(t)
+	for _, w := range states(t) {
 		if w.recipe == "redisson-fair" {
-			w.write(t, c, "guessed")
+			run(t, c, named(w.commands, "guessed"))
 		}
 	}
-	must.Succeed(t, c.Do(t.Context(), "acl", "setuser", "viewer", "on", ">pw", "~orders-*", "~redisson_lock_*", "&*", "+@all").Err())
-	cfg := config([]*servertest.Redis{m})
+	cfg := viewed(t, m, "resetkeys ~orders-* ~redisson_lock_*")
 	cfg.Match = []string{"*orders-*"}
-	cfg.Masters[0].Username, cfg.Masters[0].Password = "viewer", "pw"
 	some := diagnosed(t, cfg)
-	if locks := slices.Collect(some.Locks()); len(locks) != 1 || locks[0].ID.Path != "orders-guessed" || len(locks[0].Waiters) != 3 || len(locks[0].Unseen) > 0 {
-		t.Errorf("locks: %+v", locks)
+	must.Same(t, keysOf(some), []string{"orders-guessed"}, "locks")
+	if l := lockAt(some, "orders-guessed"); l == nil || len(l.Waiters) != 3 || len(l.Unseen) > 0 {
+		t.Errorf("the fair lock: %+v", l)
 	}
-	if unseen := some.Backends[0].Unseen; len(unseen) > 0 {
-		t.Errorf("unseen: %+v", unseen)
-	}
-	must.Succeed(t, c.HSet(t.Context(), "{orders-guessed}", uuidA+":1", 1).Err())
+	must.Equal(t, len(some.Backends[0].Unseen), 0, "unseen", some.Backends[0].Unseen)
+	run(t, c, "HSET {orders-guessed} "+uuidA+":1 1")
 	unseen := diagnosed(t, cfg).Backends[0].Unseen
 	if len(unseen) != 1 || unseen[0].Aspect != inspect.AspectLocks || unseen[0].Right != "~{orders-guessed}" {
 		t.Errorf("unseen: %+v", unseen)

@@ -1,9 +1,7 @@
 package redissource_test
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -16,36 +14,49 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
+// fairQueue writes the fair lock lock:a with waiters that came a minute ago by the server's clock.
+// Each value is the time until the waiter's heartbeat expires.
+func fairQueue(t *testing.T, m *servertest.Redis, waiters map[string]time.Duration) {
+	t.Helper()
+	c, ctx := m.Client(t), t.Context()
+	now := must.Have(c.Time(ctx).Result())(t)
+	set(t, m, "lock:a", recipe.LockscopeToken([16]byte{1}, "holder"), time.Hour)
+	for waiter, left := range waiters {
+		place := redis.Z{Score: float64(now.Add(-time.Minute).UnixMicro()), Member: waiter}
+		must.Succeed(t, c.ZAdd(ctx, recipe.LockscopeKey(recipe.QueuePrefix, "lock:a"), place).Err())
+		alive := recipe.LockscopeKey(recipe.AlivePrefix, "lock:a")
+		must.Succeed(t, c.HSet(ctx, alive, waiter, now.Add(left).UnixMicro()).Err())
+	}
+}
+
+// readLimited reads lock:a with its two contenders, as a user limited by ACL rules.
+func readLimited(t *testing.T, m *servertest.Redis, rules string) inspect.Vote {
+	t.Helper()
+	viewed(t, m, rules)
+	viewer := redis.NewClient(&redis.Options{Addr: m.Addr, Username: "viewer", Password: "pw"})
+	defer viewer.Close()
+	v := must.Have(node.ReadKey(t.Context(), time.Now, viewer, m.Addr, "lock:a", 30*time.Second))(t)
+	if v.Held == nil || len(v.Held.Claims) != 2 {
+		t.Fatalf("with %q: %+v", rules, v)
+	}
+	return v
+}
+
 // The server's clock is an hour behind. A waiter of a fair lock with a recent heartbeat by that clock
 // is alive, whether TIME or INFO reports the clock. If neither may be read, TIME is named as missing.
 func TestServersClockDatesFairWaiters(t *testing.T) {
 	m, clock := servertest.StartRedisWithClock(t)
 	clock.Step(t, -time.Hour)
-	c, ctx := client(t, m), t.Context()
-	now := must.Have(c.Time(ctx).Result())(t)
-	waiter := recipe.LockscopeToken([16]byte{2}, "waiter")
-	came := float64(now.Add(-time.Minute).UnixMicro())
-	set(t, m, "lock:a", recipe.LockscopeToken([16]byte{1}, "holder"), time.Hour)
-	c.ZAdd(ctx, recipe.LockscopeKey(recipe.QueuePrefix, "lock:a"), redis.Z{Score: came, Member: waiter})
-	c.HSet(ctx, recipe.LockscopeKey(recipe.AlivePrefix, "lock:a"), waiter, fmt.Sprint(now.Add(time.Minute).UnixMicro())) // longer than the test runs
-	for name, denied := range map[string]string{"TIME": "+time", "INFO": "-time", "nothing": "-time -info"} {
-		rules := []any{"acl", "setuser", "viewer", "reset", "on", ">pw", "allkeys", "allchannels", "+@all"}
-		for rule := range strings.FieldsSeq(denied) {
-			rules = append(rules, rule)
-		}
-		must.Succeed(t, c.Do(ctx, rules...).Err())
-		viewer := redis.NewClient(&redis.Options{Addr: m.Addr, Username: "viewer", Password: "pw"})
-		v, err := node.ReadKey(ctx, time.Now, viewer, m.Addr, "lock:a", 30*time.Second)
-		viewer.Close()
-		if err != nil || v.Held == nil || len(v.Held.Claims) != 2 || v.Held.Claims[1].Dead {
-			t.Errorf("clock from %s: %+v, %v", name, v.Held, err)
-		}
-		said := slices.ContainsFunc(v.Unseen, func(u inspect.Unseen) bool { return u.Read == "TIME" && u.Right == "+time" })
-		if unknown := name == "nothing"; said != unknown {
-			t.Errorf("clock from %s: unseen %+v", name, v.Unseen)
-		} else if v.Held != nil && v.Held.Claims[1].Since.IsZero() != unknown {
-			t.Errorf("clock from %s: waiting since %v", name, v.Held.Claims[1].Since)
-		}
+	fairQueue(t, m, map[string]time.Duration{recipe.LockscopeToken([16]byte{2}, "waiter"): time.Minute}) // longer than the test runs
+	for rules, unknown := range map[string]bool{"+time": false, "-time": false, "-time -info": true} {
+		v := readLimited(t, m, rules)
+		waiter := v.Held.Claims[1]
+		must.True(t, !waiter.Dead, "dead with", rules)
+		must.Equal(t, waiter.Since.IsZero(), unknown, "the start of its wait is unknown with", rules)
+		missing := slices.ContainsFunc(v.Unseen, func(u inspect.Unseen) bool {
+			return u.Read == "TIME" && u.Right == "+time"
+		})
+		must.Equal(t, missing, unknown, "TIME is missing with", rules, v.Unseen)
 	}
 }
 
@@ -53,30 +64,27 @@ func TestServersClockDatesFairWaiters(t *testing.T) {
 // and granting the reported right is enough.
 func TestMissingHeartbeatRightIsNamed(t *testing.T) {
 	m := servertest.StartRedis(t)
-	c, ctx := client(t, m), t.Context()
-	waiter := recipe.LockscopeToken([16]byte{2}, "waiter")
-	now := time.Now()
-	set(t, m, "lock:a", recipe.LockscopeToken([16]byte{1}, "holder"), time.Hour)
-	c.ZAdd(ctx, recipe.LockscopeKey(recipe.QueuePrefix, "lock:a"), redis.Z{Score: float64(now.UnixMicro()), Member: waiter})
-	c.HSet(ctx, recipe.LockscopeKey(recipe.AlivePrefix, "lock:a"), waiter, fmt.Sprint(now.Add(time.Minute).UnixMicro()))
-	rules := []any{"acl", "setuser", "viewer", "reset", "on", ">pw", "~lock:*", "~lockscope:queue:*", "~lockscope:wait:*", "allchannels", "+@all"}
-	read := func() (missing []inspect.Unseen) {
-		t.Helper()
-		must.Succeed(t, c.Do(ctx, rules...).Err())
-		viewer := redis.NewClient(&redis.Options{Addr: m.Addr, Username: "viewer", Password: "pw"})
-		defer viewer.Close()
-		v, err := node.ReadKey(ctx, time.Now, viewer, m.Addr, "lock:a", 30*time.Second)
-		if err != nil || v.Held == nil || len(v.Held.Claims) != 2 {
-			t.Fatalf("%+v, %v", v, err)
-		}
-		return v.Unseen
-	}
-	missing := read()
+	fairQueue(t, m, map[string]time.Duration{recipe.LockscopeToken([16]byte{2}, "waiter"): time.Minute})
+	const rules = "resetkeys ~lock:* ~lockscope:queue:* ~lockscope:wait:* "
+	missing := readLimited(t, m, rules).Unseen
 	if len(missing) != 1 || missing[0].Aspect != inspect.AspectWaiters || missing[0].Right != "~lockscope:alive:{*}" {
 		t.Fatalf("%+v", missing)
 	}
-	rules = append(rules, missing[0].Right)
-	if missing := read(); len(missing) > 0 {
-		t.Errorf("still missing with the reported right: %+v", missing)
+	missing = readLimited(t, m, rules+missing[0].Right).Unseen
+	must.Equal(t, len(missing), 0, "still missing with the reported right", missing)
+}
+
+// A killed waiter's heartbeats stop, but it stays in the queue until the next handoff.
+func TestKilledFairWaiterIsDead(t *testing.T) {
+	t.Parallel()
+	m := servertest.StartRedis(t)
+	live, killed := recipe.LockscopeToken([16]byte{2}, "live"), recipe.LockscopeToken([16]byte{3}, "killed")
+	fairQueue(t, m, map[string]time.Duration{live: time.Hour, killed: -3 * time.Second})
+	l := once(t, config(m)).Locks["lock:a"]
+	if l == nil || len(l.Waiters) != 2 {
+		t.Fatalf("%+v", l)
+	}
+	for _, w := range l.Waiters {
+		must.Equal(t, w.Dead, w.Name.Raw() == killed, w.Name, "dead")
 	}
 }

@@ -42,16 +42,15 @@ func TestClusterIsReadPerNode(t *testing.T) {
 	nodes := servertest.StartRedisCluster(t, 3)
 	c, ctx := clusterClient(t, nodes), context.Background()
 	for _, n := range nodes {
-		must.Succeed(t, client(t, n).ConfigSet(ctx, "cluster-require-full-coverage", "no").Err())
+		must.Succeed(t, n.Client(t).ConfigSet(ctx, "cluster-require-full-coverage", "no").Err())
 	}
 	for i := range 30 {
 		must.Succeed(t, c.Set(ctx, fmt.Sprintf("lock:%d", i), "x", 0).Err())
 	}
 	cfg := oneMaster(redis.UniversalOptions{Addrs: []string{nodes[0].Addr, nodes[1].Addr}})
-	v, _ := watch(t, cfg)
-	awaitPush(v)
+	v := watchPushed(t, cfg)
 	v.Await("all locks", func() bool { return len(v.Locks) == 30 })
-	peek(v, func() {
+	v.Peek(func() {
 		for _, s := range v.Backend.Servers {
 			if s.Role != "master" || s.Version == "" || s.RunID == "" || s.State != inspect.ServerUp || !s.Cluster {
 				t.Errorf("server %+v", s)
@@ -72,7 +71,7 @@ func TestClusterIsReadPerNode(t *testing.T) {
 	v.Await("the dead node's slots unknown, the backend degraded", func() bool {
 		return v.Backend.State == inspect.Degraded && strings.Contains(v.Backend.Error, dead.Addr) && state(v, theirs, inspect.StateUnknown)()
 	})
-	peek(v, func() {
+	v.Peek(func() {
 		if l := v.Locks[mine]; l.State != inspect.StateHeld || l.Masters[0].Addr != nodes[0].Addr {
 			t.Errorf("a lock on a live node: %+v", l)
 		}
@@ -107,7 +106,7 @@ func TestClusterReplicasReportOnlyStatus(t *testing.T) {
 		}
 		return inspect.Server{}
 	}
-	v, _ := watch(t, cfg)
+	v := watch(t, cfg)
 	v.Await("the replica's status", func() bool {
 		s := replica(v)
 		return s.State == inspect.ServerUp && s.Role == "replica" && s.Version != "" && s.RunID != "" && s.Cluster
@@ -126,36 +125,22 @@ func TestASlotThatMigratesIsFollowed(t *testing.T) {
 	c, ctx := clusterClient(t, nodes), context.Background()
 	key, slot := keyOn(t, c, nodes[0])
 	must.Succeed(t, c.Set(ctx, key, "x", 0).Err())
-	v, _ := watch(t, oneMaster(redis.UniversalOptions{Addrs: []string{nodes[0].Addr}, IsClusterMode: true}))
+	cfg := oneMaster(redis.UniversalOptions{Addrs: []string{nodes[0].Addr}, IsClusterMode: true})
+	v := watch(t, cfg)
 	v.Await("held", holder(v, key, "x"))
-	from, to := client(t, nodes[0]), client(t, nodes[1])
-	fromID, toID := from.ClusterMyID(ctx).Val(), to.ClusterMyID(ctx).Val()
-	host, port, err := net.SplitHostPort(nodes[1].Addr)
-	must.Succeed(t, err)
-	for _, step := range []struct {
-		c    *redis.Client
-		args []any
-	}{
-		{to, []any{"cluster", "setslot", slot, "importing", fromID}},
-		{from, []any{"cluster", "setslot", slot, "migrating", toID}},
-		{from, []any{"migrate", host, port, key, 0, 60_000}},
-	} {
-		if err := step.c.Do(ctx, step.args...).Err(); err != nil {
-			t.Fatalf("%v: %v", step.args, err)
-		}
-	}
+	m := migrate(t, slot, nodes[0], nodes[1])
+	host, port, _ := net.SplitHostPort(nodes[1].Addr)
+	run(t, m.from, fmt.Sprintf("MIGRATE %s %s %s 0 60000", host, port, key))
 	// The old node answers ASK.
-	if l := once(t, oneMaster(redis.UniversalOptions{Addrs: []string{nodes[0].Addr}, IsClusterMode: true})).Locks[key]; l == nil || l.State != inspect.StateHeld {
+	if l := once(t, cfg).Locks[key]; l == nil || l.State != inspect.StateHeld {
 		t.Errorf("while its slot migrates: %+v", l)
 	}
-	peek(v, func() {
+	v.Peek(func() {
 		if v.Backend.State != inspect.Connected || v.Locks[key].State != inspect.StateHeld {
 			t.Errorf("%+v, %v", v.Backend, v.Describe())
 		}
 	})
-	for _, n := range []*redis.Client{to, from} {
-		must.Succeed(t, n.Do(ctx, "cluster", "setslot", slot, "node", toID).Err())
-	}
+	m.finish()
 	must.Succeed(t, c.Set(ctx, key, "y", time.Hour).Err())
 	v.Await("held on the new node", func() bool { return holder(v, key, "y")() && v.Locks[key].Masters[0].Addr == nodes[1].Addr })
 }

@@ -1,7 +1,6 @@
 package redissource_test
 
 import (
-	"slices"
 	"testing"
 	"time"
 
@@ -22,19 +21,11 @@ func TestCustomRecipeKeysAreFound(t *testing.T) {
 		set(t, masters[0], "acme:orders:leader", "web-1/42", time.Minute)
 		set(t, masters[0], "acme:7:leader", "web-1/42", time.Minute)
 		set(t, masters[0], "lock:a", guid, time.Minute)
-		found := func(cfg redissource.Config) []string {
-			var keys []string
-			for l := range look(t, cfg).Locks() {
-				keys = append(keys, l.ID.Path)
-			}
-			slices.Sort(keys)
-			return keys
-		}
-		cfg := config(masters)
+		cfg := config(masters...)
 		cfg.Match, cfg.Custom = nil, custom
-		must.Same(t, found(cfg), []string{"acme:orders:leader", "lock:a"}, "found")
+		must.Same(t, keysOf(look(t, cfg)), []string{"acme:orders:leader", "lock:a"}, "found")
 		cfg.Match = []string{"lock:*"}
-		must.Same(t, found(cfg), []string{"lock:a"}, "found with Match set")
+		must.Same(t, keysOf(look(t, cfg)), []string{"lock:a"}, "found with Match set")
 		cfg.Match = nil
 		v := sourcetest.Watch(t, inspect.Recognise(redissource.New(cfg), custom))
 		held := func(key string) bool {

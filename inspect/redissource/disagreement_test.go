@@ -16,11 +16,7 @@ func TestDisagreeingMastersAreAskedAgain(t *testing.T) {
 	b.add("k", noon)
 	e := b.entries["k"]
 	read := func(at time.Duration, votes ...inspect.Vote) *inspect.Lock {
-		for _, v := range votes {
-			b.vote(int(v.Addr[1]-'0'), "k", v, noon.Add(at))
-		}
-		l, _ := b.judge("k", noon.Add(at))
-		return l
+		return b.read("k", noon.Add(at), votes...)
 	}
 	thin := []inspect.Vote{held(0, "a", time.Minute, noon), held(1, "a", time.Minute, noon), absent(2)}
 	if read(0, thin...) == nil || !e.askAgain().Equal(noon.Add(beat)) {

@@ -21,23 +21,23 @@ import (
 func TestRedissonOnThreeMastersNeedsQuorum(t *testing.T) {
 	eachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis) {
 		key := "lock:" + servertest.UniqueName(t)
-		cfg := config(masters)
+		cfg := config(masters...)
 		cfg.Match = []string{key + "*"}
 		for i, owner := range []string{uuidA + ":1", uuidA + ":1", uuidB + ":2"} {
-			client(t, masters[i]).HSet(t.Context(), key, owner, 1)
+			masters[i].Client(t).HSet(t.Context(), key, owner, 1)
 		}
 		l := once(t, cfg).Locks[key]
 		if l == nil || l.State != inspect.StateHeld || l.Kind != inspect.KindRedlock || l.Votes() != 2 || l.Recipe != "redisson" ||
 			len(l.Holders) != 1 || l.Holders[0].Name != uuidA+":1" || !l.Masters[0].Agrees || l.Masters[2].Agrees || l.Masters[2].Value != uuidB+":2" {
 			t.Errorf("two of three: %+v", l)
 		}
-		client(t, masters[1]).Del(t.Context(), key)
-		client(t, masters[1]).Set(t.Context(), key, "a string", 0)
+		masters[1].Client(t).Del(t.Context(), key)
+		masters[1].Client(t).Set(t.Context(), key, "a string", 0)
 		if l := once(t, cfg).Locks[key]; l == nil || l.State != inspect.StateSplit || len(l.Holders) != 0 {
 			t.Errorf("three of three differ: %+v", l)
 		}
-		client(t, masters[1]).Del(t.Context(), key)
-		client(t, masters[1]).SAdd(t.Context(), key, "a set")
+		masters[1].Client(t).Del(t.Context(), key)
+		masters[1].Client(t).SAdd(t.Context(), key, "a set")
 		if l := once(t, cfg).Locks[key]; l == nil || !l.Masters[1].Foreign || l.Masters[1].Value != "set" || l.State != inspect.StateSplit {
 			t.Errorf("a wrong type on one master: %+v", l)
 		}
@@ -79,8 +79,8 @@ func TestHostileKeysAreBoundedAndEscaped(t *testing.T) {
 	eachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
 		name := servertest.UniqueName(t)
 		key := func(s string) string { return "lock:" + name + ":" + s }
-		plantHostile(t, client(t, masters[0]), key)
-		cfg := config(masters)
+		plantHostile(t, masters[0].Client(t), key)
+		cfg := config(masters...)
 		cfg.Match = []string{"*" + name + "*"}
 		s := look(t, cfg)
 		text := must.Have(json.Marshal(jsonform.Snapshot(s)))(t)
@@ -121,15 +121,12 @@ const symfonyWrite = "__write__"
 // Helper keys come and go without a change of the lock's own key.
 func TestHelperKeyChangesAreSeen(t *testing.T) {
 	m := servertest.StartRedis(t)
-	for mode, cfg := range map[string]redissource.Config{"poll": config([]*servertest.Redis{m}), "push": pushConfig(m)} {
+	for mode, cfg := range map[string]redissource.Config{"poll": config(m), "push": pushConfig(m)} {
 		t.Run(mode, func(t *testing.T) {
 			key := "lock:" + servertest.UniqueName(t)
-			v, _ := watch(t, cfg)
-			v.Await("first pass", func() bool { return v.Backend != nil && v.Backend.FirstPass })
-			if mode == "push" {
-				awaitPush(v)
-			}
-			c, ctx := client(t, m), context.Background()
+			v := watch(t, cfg)
+			awaitPass(v, mode == "push")
+			c, ctx := m.Client(t), context.Background()
 			c.HSet(ctx, key, uuidA+":1", 1)
 			v.Await("held", state(v, key, inspect.StateHeld))
 			c.RPush(ctx, "redisson_lock_queue:{"+key+"}", uuidB+":2")
@@ -156,48 +153,44 @@ func TestHelperKeyChangesAreSeen(t *testing.T) {
 	}
 }
 
+// redissonQueue is a Redisson lock with one waiter, which listens only if it subscribes.
+const redissonQueue = "HSET lock:a " + uuidA + ":1 1\nRPUSH redisson_lock_queue:{lock:a} " + uuidB + ":2"
+
 // Without PUBSUB it is unknown whether the waiter is alive. The lock itself is still shown.
 func TestDeniedHelpersLeaveLockVisible(t *testing.T) {
-	m := servertest.StartRedis(t)
-	c, ctx := client(t, m), t.Context()
-	c.HSet(ctx, "lock:a", uuidA+":1", 1)
-	c.RPush(ctx, "redisson_lock_queue:{lock:a}", uuidB+":2")
-	c.Set(ctx, "lock:b", "x", 0)
-	must.Succeed(t, c.Do(ctx, "acl", "setuser", "viewer", "on", ">pw", "~*", "+@all", "-pubsub", "-memory").Err())
-	cfg := config([]*servertest.Redis{m})
-	cfg.Masters[0].Username, cfg.Masters[0].Password = "viewer", "pw"
-	v := once(t, cfg)
-	l := v.Locks["lock:a"]
-	if l == nil || l.State != inspect.StateContended || len(l.Waiters) != 1 || l.Waiters[0].Dead || !l.Unknown(inspect.AspectWaiters) || l.Unseen[0].Right != "+pubsub|numsub" {
-		t.Errorf("%+v", l)
-	}
+	m := startMasters(t, 1, "lock:b")[0]
+	run(t, m.Client(t), redissonQueue)
+	v := once(t, viewed(t, m, "-pubsub -memory"))
+	expectWaiter(t, v.Locks["lock:a"], false, "+pubsub|numsub")
 	if b := v.Locks["lock:b"]; b == nil || len(b.Unseen) != 0 {
 		t.Errorf("a plain lock has unknowns: %+v", b)
+	}
+}
+
+// expectWaiter checks the only waiter of a lock. It is unknown whether it is dead if a right is
+// missing.
+func expectWaiter(t *testing.T, l *inspect.Lock, dead bool, missing string) {
+	t.Helper()
+	if l == nil || l.State != inspect.StateContended && !dead || len(l.Waiters) != 1 || l.Waiters[0].Dead != dead {
+		t.Fatalf("want one waiter, dead %v: %+v", dead, l)
+	}
+	must.Equal(t, l.Unknown(inspect.AspectWaiters), missing != "", "the waiters are unknown")
+	if missing != "" {
+		must.Equal(t, l.Unseen[0].Right, missing, "the missing right")
 	}
 }
 
 // A waiter without a subscription here is dead, or subscribes on a replica that only INFO would show.
 func TestWithoutInfoReplicasMayHideWaiters(t *testing.T) {
 	m := servertest.StartRedis(t)
-	c, ctx := client(t, m), t.Context()
-	c.HSet(ctx, "lock:a", uuidA+":1", 1)
-	c.RPush(ctx, "redisson_lock_queue:{lock:a}", uuidB+":2")
-	must.Succeed(t, c.Do(ctx, "acl", "setuser", "viewer", "on", ">pw", "~*", "&*", "+@all", "-info").Err())
-	cfg := config([]*servertest.Redis{m})
-	l := once(t, cfg).Locks["lock:a"]
-	if l == nil || len(l.Waiters) != 1 || !l.Waiters[0].Dead || l.Unknown(inspect.AspectWaiters) {
-		t.Fatalf("with all rights: %+v", l)
-	}
-	cfg.Masters[0].Username, cfg.Masters[0].Password = "viewer", "pw"
-	look := func() *inspect.Lock { return once(t, cfg).Locks["lock:a"] }
-	l = look()
-	if l == nil || l.State != inspect.StateContended || len(l.Waiters) != 1 || l.Waiters[0].Dead || !l.Unknown(inspect.AspectWaiters) || len(l.Unseen) != 1 || l.Unseen[0].Right != "+info" {
-		t.Errorf("without INFO: %+v", l)
-	}
-	waiter := c.Subscribe(ctx, "redisson_lock__channel:{lock:a}:"+uuidB+":2")
-	t.Cleanup(func() { waiter.Close() })
-	must.Have(waiter.Receive(ctx))(t)
-	if l = look(); l == nil || len(l.Waiters) != 1 || l.Waiters[0].Dead || l.Unknown(inspect.AspectWaiters) {
-		t.Errorf("a subscription here, without INFO: %+v", l)
-	}
+	c := m.Client(t)
+	run(t, c, redissonQueue)
+	look := func(cfg redissource.Config) *inspect.Lock { return once(t, cfg).Locks["lock:a"] }
+	expectWaiter(t, look(config(m)), true, "")
+	cfg := viewed(t, m, "-info")
+	l := look(cfg)
+	expectWaiter(t, l, false, "+info")
+	must.Equal(t, len(l.Unseen), 1, "unseen", l.Unseen)
+	run(t, c, "SUBSCRIBE redisson_lock__channel:{lock:a}:"+uuidB+":2")
+	expectWaiter(t, look(cfg), false, "")
 }

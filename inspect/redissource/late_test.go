@@ -6,21 +6,23 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/internal/must"
 )
 
+// newTestRun is a run whose updates are dropped.
+func newTestRun(ctx context.Context, cfg Config) *run {
+	s := New(cfg)
+	return s.newRun(ctx, func(inspect.Update) {}, s.masters())
+}
+
 func TestGraceStartsWithFirstAwaitedMaster(t *testing.T) {
-	mute, err := net.Listen("tcp", "127.0.0.1:0") // accepts connections and never answers
-	must.Succeed(t, err)
+	mute := must.Have(net.Listen("tcp", "127.0.0.1:0"))(t) // accepts connections and never answers
 	defer mute.Close()
 	ctx, cancel := context.WithCancel(t.Context())
-	s := New(Config{
-		Backend: "redis", Timeout: 10 * time.Second, Masters: []*redis.UniversalOptions{{Addrs: []string{mute.Addr().String()}}},
-	})
-	r := s.newRun(ctx, func(inspect.Update) {}, s.masters())
+	cfg := testConfig(1)
+	cfg.Timeout, cfg.Masters[0].Addrs = 10*time.Second, []string{mute.Addr().String()}
+	r := newTestRun(ctx, cfg)
 	defer func() {
 		cancel()
 		r.masters[0].Close()
@@ -32,9 +34,7 @@ func TestGraceStartsWithFirstAwaitedMaster(t *testing.T) {
 	r.add([]string{"lock:a"}) // found between two ticks
 	start := time.Now()
 	r.requestReads(start)
-	if r.asked["lock:a"] != 1 {
-		t.Fatalf("asked %v", r.asked)
-	}
+	must.Equal(t, r.asked["lock:a"], 1, "asked masters")
 	if wait := r.nextWake(start); wait > grace {
 		t.Errorf("the loop sleeps for %v", wait)
 	}
@@ -49,13 +49,10 @@ func TestGraceStartsWithFirstAwaitedMaster(t *testing.T) {
 }
 
 func TestWithheldKeyStillComesDue(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	s := New(Config{Backend: "redis", Masters: []*redis.UniversalOptions{{Addrs: []string{"a"}}, {Addrs: []string{"b"}}}})
-	r := s.newRun(ctx, func(inspect.Update) {}, s.masters())
-	defer cancel()
+	r := newTestRun(t.Context(), testConfig(2))
 	now := time.Now()
 	r.table.add("lock:a", now)
-	vote := inspect.Vote{Addr: "a", Up: true, Present: true, Value: "x", ExpiresAt: now.Add(time.Second)}
+	vote := held(0, "x", time.Second, now)
 	r.report(report{master: 0, keys: []string{"lock:a"}, votes: []inspect.Vote{vote}, answered: now})
 	r.asked["lock:a"] = 1 // the other master has not answered
 	r.flush(now)
@@ -65,13 +62,10 @@ func TestWithheldKeyStillComesDue(t *testing.T) {
 }
 
 func TestLatestReadingSchedulesExpiry(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
 	clock := noon
-	s := New(Config{
-		Backend: "redis", Masters: []*redis.UniversalOptions{{Addrs: []string{"a"}}}, Now: func() time.Time { return clock },
-	})
-	r := s.newRun(ctx, func(inspect.Update) {}, s.masters())
+	cfg := testConfig(1)
+	cfg.Now = func() time.Time { return clock }
+	r := newTestRun(t.Context(), cfg)
 	r.table.add("lock:a", noon)
 	read := func(end time.Duration) {
 		r.report(report{keys: []string{"lock:a"}, votes: []inspect.Vote{held(0, "x", end, noon)}, answered: clock})
@@ -115,14 +109,10 @@ func TestUnwatchedExpiryIsUncertain(t *testing.T) {
 		"late, but seen before":  {9900 * time.Millisecond, 15 * time.Second, false},
 	} {
 		b := testTable(1)
-		b.add("k", noon)
-		b.vote(0, "k", held(0, "a", 10*time.Second, noon), noon.Add(tt.seen))
-		if l, _ := b.judge("k", noon.Add(tt.seen)); l == nil {
+		if b.read("k", noon.Add(tt.seen), held(0, "a", 10*time.Second, noon)) == nil {
 			t.Fatal("no lock")
 		}
-		at := noon.Add(tt.at)
-		b.vote(0, "k", absent(0), at)
-		l, _ := b.judge("k", at)
+		l := b.read("k", noon.Add(tt.at), absent(0))
 		if l == nil || l.UnseenSince.IsZero() == tt.want || tt.want && !l.UnseenSince.Equal(noon.Add(tt.seen)) {
 			t.Errorf("%s: %+v", name, l)
 		}

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/internal/sourcetest"
+	"github.com/lockscope/lockscope/inspect/redissource"
 	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
@@ -15,7 +17,7 @@ import (
 func sum(t *testing.T, m *servertest.Redis) int {
 	t.Helper()
 	n := 0
-	for _, calls := range commands(t, m) {
+	for _, calls := range commands(t, m.Client(t)) {
 		n += calls
 	}
 	return n
@@ -24,15 +26,14 @@ func sum(t *testing.T, m *servertest.Redis) int {
 func TestIdleLocksArePolledWithinBudget(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
-	c, ctx := client(t, m), context.Background()
+	c, ctx := m.Client(t), context.Background()
 	for i := range 1000 {
 		must.Succeed(t, c.Set(ctx, fmt.Sprintf("lock:%d", i), "x", 0).Err())
 	}
-	must.Succeed(t, c.Do(ctx, "acl", "setuser", "viewer", "on", ">pw", "~*", "&*", "+@all", "-client|tracking").Err())
-	cfg := config([]*servertest.Redis{m})
+	cfg := viewed(t, m, "-client|tracking")
 	cfg.Tick, cfg.Budget.ScanEvery, cfg.Budget.Duty = 0, 0, 0 // the defaults
-	cfg.Masters[0].Username, cfg.Masters[0].Password = "viewer", "pw"
-	v, s := watch(t, cfg)
+	s := redissource.New(cfg)
+	v := sourcetest.Watch(t, s)
 	v.Await("1000 locks", func() bool { return len(v.Locks) == 1000 && v.Backend != nil && v.Backend.FirstPass })
 	must.True(t, v.Locks["lock:7"].Polled, "the lock is not marked as polled")
 	s.Focus([]inspect.ID{{Backend: "redis", Path: "lock:7"}})
@@ -45,7 +46,7 @@ func TestIdleLocksArePolledWithinBudget(t *testing.T) {
 	}
 	v.Await("the requests in the cost", func() bool { return float64(v.Backend.Cost.Requests-shown) >= rate*took*0.9 })
 	counted := sum(t, m) - before
-	peek(v, func() {
+	v.Peek(func() {
 		cost, server := v.Backend.Cost, v.Backend.Servers[0]
 		if said := cost.Requests - shown; float64(said) > float64(counted)*1.3 {
 			t.Errorf("reported %d requests, the server counted %d", said, counted)
@@ -76,9 +77,7 @@ func TestIdleLocksArePolledWithinBudget(t *testing.T) {
 func TestEveryCommandIsCounted(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
-	writeAll(t, client(t, m))
-	cfg := config([]*servertest.Redis{m})
-	cfg.Match = nil
+	cfg := writeAll(t, m)
 	before := sum(t, m)
 	b := once(t, cfg).Backend
 	after := sum(t, m) - 2 // without sum's own HELLO and INFO

@@ -9,22 +9,18 @@ import (
 	"github.com/lockscope/lockscope/inspect/internal/sourcetest"
 	"github.com/lockscope/lockscope/inspect/redissource"
 	"github.com/lockscope/lockscope/internal/must"
-	"github.com/lockscope/lockscope/internal/servertest"
 )
 
 // A source that reaches its deadline during a read does not report its masters as failed.
 func TestOwnDeadlineIsNotAFailure(t *testing.T) {
 	t.Parallel()
-	masters := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}
-	for _, m := range masters {
-		set(t, m, "lock:a", "x", 0)
-		if err := client(t, m).Do(t.Context(), "acl", "setuser", "default", "-client|tracking").Err(); err != nil {
-			t.Fatal(err) // without tracking, there is always a read in progress
-		}
+	masters := startMasters(t, 3, "lock:a")
+	for _, m := range masters { // without tracking, there is always a read in progress
+		run(t, m.Client(t), "ACL SETUSER default -client|tracking")
 	}
 	// A slow machine gets a longer deadline.
 	for deadline, ended := 400*time.Millisecond, 0; ended < 8; {
-		cfg := config(masters)
+		cfg := config(masters...)
 		cfg.Timeout = 10 * time.Second
 		s, v := redissource.New(cfg), sourcetest.NewView(t)
 		ctx, cancel := context.WithTimeout(t.Context(), deadline)

@@ -24,20 +24,25 @@ import (
 const slowTick = time.Hour
 
 func pushConfig(masters ...*servertest.Redis) redissource.Config {
-	cfg := config(masters)
+	cfg := config(masters...)
 	cfg.Tick, cfg.Budget.ScanEvery, cfg.Match = slowTick, slowTick, []string{"lock:*"}
 	return cfg
 }
 
-// peek reads the view between two updates.
-func peek(v *sourcetest.View, read func()) {
-	v.Await("", func() bool { read(); return true })
+func awaitPass(v *sourcetest.View, push bool) {
+	v.Await("the first pass, and perhaps push", func() bool {
+		return v.Backend != nil && v.Backend.FirstPass && (v.Backend.Mode == inspect.ModePush || !push)
+	})
 }
 
-func awaitPush(v *sourcetest.View) {
-	v.Await("push and the first pass", func() bool {
-		return v.Backend != nil && v.Backend.Mode == inspect.ModePush && v.Backend.FirstPass
-	})
+func awaitPush(v *sourcetest.View) { awaitPass(v, true) }
+
+// watchPushed watches masters, all of which push, and waits for the first pass.
+func watchPushed(t *testing.T, cfg redissource.Config) *sourcetest.View {
+	t.Helper()
+	v := watch(t, cfg)
+	awaitPush(v)
+	return v
 }
 
 func holder(v *sourcetest.View, key, name string) func() bool {
@@ -49,9 +54,8 @@ func holder(v *sourcetest.View, key, name string) func() bool {
 
 func TestPushShowsEveryChangeAtOnce(t *testing.T) {
 	m := servertest.StartRedis(t)
-	v, _ := watch(t, pushConfig(m))
-	awaitPush(v)
-	c, ctx := client(t, m), context.Background()
+	v := watchPushed(t, pushConfig(m))
+	c, ctx := m.Client(t), context.Background()
 	var took []time.Duration
 	change := func(what string, do func() error, seen func() bool) {
 		t.Helper()
@@ -85,14 +89,11 @@ func TestEveryKeyIsPushedWithoutPrefix(t *testing.T) {
 	cfg := pushConfig(m)
 	cfg.Match = nil // the default patterns, which have no prefix
 	cfg.Budget.Pushes = 1000
-	v, _ := watch(t, cfg)
-	awaitPush(v)
+	v := watchPushed(t, cfg)
 	set(t, m, "other", "x", 0)
 	set(t, m, "my-mutex", "x", 0)
 	v.Await("held", state(v, "my-mutex", inspect.StateHeld))
-	peek(v, func() {
-		must.Equal(t, len(v.Locks), 1, "locks", v.Describe())
-	})
+	v.Peek(func() { must.Equal(t, len(v.Locks), 1, "locks", v.Describe()) })
 	stop := hammer(t, m, 10, func(i int) string { return fmt.Sprintf("other:%d", i) })
 	defer stop()
 	v.Await("poll, and why", func() bool {
@@ -106,7 +107,7 @@ func TestEveryKeyIsPushedWithoutPrefix(t *testing.T) {
 // returned function stops it and returns the number of changes.
 func hammer(t *testing.T, m *servertest.Redis, keys int, key func(int) string) (stop func() int) {
 	t.Helper()
-	c := client(t, m)
+	c := m.Client(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan int, 1)
 	go func() {
@@ -137,11 +138,10 @@ func TestHotKeyReadsAreBounded(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
 	cfg := pushConfig(m)
-	v, _ := watch(t, cfg)
-	awaitPush(v)
+	v := watchPushed(t, cfg)
 	set(t, m, "lock:hot", "first", 0)
 	v.Await("held", holder(v, "lock:hot", "first"))
-	before := commands(t, m)
+	before := commands(t, m.Client(t))
 	start := time.Now()
 	stop := hammer(t, m, 5, func(int) string { return "lock:hot" })
 	v.Await("three seconds of changes", func() bool { return time.Since(start) > 3*time.Second && v.Updates > 0 })
@@ -149,20 +149,15 @@ func TestHotKeyReadsAreBounded(t *testing.T) {
 	set(t, m, "lock:hot", "last", 0)
 	v.Await("the last value", holder(v, "lock:hot", "last"))
 	seconds := time.Since(start).Seconds()
-	reads := float64(commands(t, m)["getrange"] - before["getrange"])
+	reads := float64(commands(t, m.Client(t))["getrange"] - before["getrange"])
 	if most := 20 + 20*seconds + 5; reads > most || float64(changes) < 3*most { // fewer changes would prove nothing
 		t.Errorf("%.0f reads of one key for %d changes in %.1f s", reads, changes, seconds)
 	}
 	v.Await("still pushed", func() bool { return v.Backend.Mode == inspect.ModePush })
 }
 
-// commands are the server's counts of each command.
-func commands(t *testing.T, m *servertest.Redis) map[string]int {
-	t.Helper()
-	return commandsSeen(t, client(t, m))
-}
-
-func commandsSeen(t *testing.T, c *redis.Client) map[string]int {
+// commands are a server's counts of each command.
+func commands(t *testing.T, c *redis.Client) map[string]int {
 	t.Helper()
 	info := must.Have(c.Info(context.Background(), "commandstats").Result())(t)
 	counts := map[string]int{}
@@ -175,27 +170,24 @@ func commandsSeen(t *testing.T, c *redis.Client) map[string]int {
 func TestIdlePushingMasterIsRarelyAsked(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
-	c, ctx := client(t, m), context.Background()
+	c, ctx := m.Client(t), context.Background()
 	for i := range 1000 {
 		c.Set(ctx, fmt.Sprintf("lock:%d", i), "x", 0)
 	}
-	cfg := config([]*servertest.Redis{m})
+	cfg := config(m)
 	cfg.Tick, cfg.Budget.ScanEvery = 0, 0 // the defaults
-	v, _ := watch(t, cfg)
-	awaitPush(v)
+	v := watchPushed(t, cfg)
 	v.Await("1000 locks", func() bool { return len(v.Locks) == 1000 })
 	// The source's own pings measure the time. Only the server's counts show them.
 	polls := 0
-	beats := func(n int) map[string]int {
-		from := commandsSeen(t, c)["ping"]
-		for limit := time.Now().Add(sourcetest.Limit); ; time.Sleep(20 * time.Millisecond) {
+	beats := func(n int) (now map[string]int) {
+		from := commands(t, c)["ping"]
+		must.Become(t, fmt.Sprint(n, " more pings"), func() bool {
 			polls++
-			if now := commandsSeen(t, c); now["ping"] >= from+n {
-				return now
-			} else if time.Now().After(limit) {
-				t.Fatalf("%d pings, want %d", now["ping"]-from, n)
-			}
-		}
+			now = commands(t, c)
+			return now["ping"] >= from+n
+		})
+		return now
 	}
 	before := beats(1)
 	for read := -1; read != before["getrange"]; before = beats(1) { // until the first reads are done
@@ -225,11 +217,8 @@ func TestExpiryNeedsNoPush(t *testing.T) {
 		if !masters[0].Real {
 			cfg.Budget.ScanEvery = 50 * time.Millisecond // finds new keys; known ones are read at slow ticks only
 		}
-		v, _ := watch(t, cfg)
-		v.Await("first pass", func() bool { return v.Backend != nil && v.Backend.FirstPass })
-		if masters[0].Real {
-			awaitPush(v)
-		}
+		v := watch(t, cfg)
+		awaitPass(v, masters[0].Real)
 		keys := make([]string, 20)
 		outs := make([]time.Time, len(keys))
 		for i := range keys {
@@ -237,19 +226,13 @@ func TestExpiryNeedsNoPush(t *testing.T) {
 			set(t, masters[0], keys[i], "x", 8*time.Second+time.Duration(i)*100*time.Millisecond)
 		}
 		for i, key := range keys {
-			v.Await("held", func() bool {
-				l := v.Locks[key]
-				if l == nil || l.State != inspect.StateHeld {
-					return false
-				}
-				outs[i] = l.Holders[0].ExpiresAt
-				return true
-			})
+			v.Await("held", state(v, key, inspect.StateHeld))
+			v.Peek(func() { outs[i] = v.Locks[key].Holders[0].ExpiresAt })
 		}
 		var late []time.Duration
 		for i, key := range keys {
 			v.Await("expired", state(v, key, inspect.StateFree))
-			peek(v, func() { late = append(late, v.At[key].Sub(outs[i])) })
+			v.Peek(func() { late = append(late, v.At[key].Sub(outs[i])) })
 		}
 		slices.Sort(late)
 		if late[0] < -50*time.Millisecond || late[len(late)/2] > 2*time.Second {
@@ -258,24 +241,28 @@ func TestExpiryNeedsNoPush(t *testing.T) {
 	})
 }
 
+// A restarted server has a new run id, and no keys unless it saved them.
 func TestARestartedMasterIsReadAgain(t *testing.T) {
 	t.Parallel()
-	masters := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}
-	for _, m := range masters {
-		set(t, m, "lock:a", "x", 0)
+	masters := startMasters(t, 3, "lock:a")
+	for _, m := range masters[:2] {
 		set(t, m, "lock:b", "x", 0)
 	}
-	v, _ := watch(t, pushConfig(masters...))
-	awaitPush(v)
-	v.Await("three votes and the run ids", func() bool {
-		l := v.Locks["lock:a"]
-		return l != nil && l.Votes() == 3 && !slices.ContainsFunc(v.Backend.Servers, func(s inspect.Server) bool { return len(s.RunID) != 40 })
-	})
+	v := watchPushed(t, pushConfig(masters...))
 	var was string
-	peek(v, func() { was = v.Backend.Servers[1].RunID })
+	v.Await("three votes and the run id", func() bool {
+		was = v.Backend.Servers[1].RunID
+		l := v.Locks["lock:a"]
+		return l != nil && l.Votes() == 3 && state(v, "lock:b", inspect.StateHeld)() && len(was) == 40
+	})
+	before := time.Now()
 	masters[1].Kill(t)
+	v.Await("one vote less", func() bool {
+		l := v.Locks["lock:a"]
+		return l.Votes() == 2 && l.State == inspect.StateHeld && !l.Masters[1].Up && l.Masters[1].Error != ""
+	})
 	v.Await("down", func() bool { return v.Backend.Servers[1].State == inspect.ServerDown })
-	peek(v, func() {
+	v.Peek(func() {
 		if v.Backend.Mode != inspect.ModePush || v.Backend.State != inspect.Degraded {
 			t.Errorf("the others still push: %+v", v.Backend)
 		}
@@ -283,38 +270,47 @@ func TestARestartedMasterIsReadAgain(t *testing.T) {
 	masters[1].Restart(t)
 	set(t, masters[1], "lock:b", "y", 0)
 	v.Await("the new run id, and the new keys", func() bool {
-		now := v.Backend.Servers[1].RunID
-		a, b := v.Locks["lock:a"], v.Locks["lock:b"]
-		return len(now) == 40 && now != was && v.Backend.Mode == inspect.ModePush &&
+		s, a, b := v.Backend.Servers[1], v.Locks["lock:a"], v.Locks["lock:b"]
+		return len(s.RunID) == 40 && s.RunID != was && s.StartedAt.After(before.Add(-5*time.Second)) &&
 			a.Votes() == 2 && a.Masters[1].Up && !a.Masters[1].Present && b.Masters[1].Value == "y"
 	})
+	v.Peek(func() {
+		a, b := v.Locks["lock:a"].Masters, v.Locks["lock:b"].Masters
+		if a[1].LastPresent.Before(before) || !a[0].LastPresent.IsZero() || !b[2].LastPresent.IsZero() {
+			t.Errorf("not only the restarted master lost lock:a: %+v, lock:b %+v", a, b)
+		}
+		for _, s := range v.Backend.Servers {
+			if s.Several || s.Role != "master" || !s.ClockKnown || s.ClockOffset.Abs() > time.Second {
+				t.Errorf("%+v", s)
+			}
+		}
+	})
 	set(t, masters[1], "lock:a", "x", 0)
-	v.Await("pushing again", func() bool { return v.Locks["lock:a"].Votes() == 3 })
+	v.Await("pushing again", func() bool {
+		return v.Locks["lock:a"].Votes() == 3 && v.Backend.Mode == inspect.ModePush && v.Backend.State == inspect.Connected
+	})
 }
 
 func TestAStoppedMasterDelaysNoPush(t *testing.T) {
 	t.Parallel()
-	masters := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}
+	masters := startMasters(t, 3)
 	cfg := pushConfig(masters...)
 	cfg.Timeout = 6 * time.Second
-	v, _ := watch(t, cfg)
-	awaitPush(v)
-	clients := []*redis.Client{client(t, masters[0]), client(t, masters[1])}
+	v := watchPushed(t, cfg)
 	masters[2].Pause(t)
 	var took []time.Duration
 	for i := range 100 {
-		key := fmt.Sprintf("lock:%d", i%10)
+		key, value := fmt.Sprintf("lock:%d", i%10), strconv.Itoa(i)
 		start := time.Now()
-		for _, c := range clients {
-			must.Succeed(t, c.Set(context.Background(), key, i, 0).Err())
+		for _, m := range masters[:2] {
+			set(t, m, key, value, 0)
 		}
-		v.Await("two votes", func() bool {
-			l := v.Locks[key]
-			return l != nil && l.Votes() == 2 && l.Masters[0].Value == inspect.Untrusted(strconv.Itoa(i))
-		})
+		v.Await("two votes", func() bool { return holder(v, key, value)() && v.Locks[key].Votes() == 2 })
 		took = append(took, time.Since(start))
 		if i == 0 {
-			v.Await("the stopped master down", func() bool { return v.Backend.Servers[2].State == inspect.ServerDown })
+			v.Await("the stopped master down", func() bool {
+				return v.Backend.Servers[2].State == inspect.ServerDown && !v.Locks[key].Masters[2].Up
+			})
 		}
 	}
 	slices.Sort(took)
@@ -322,13 +318,15 @@ func TestAStoppedMasterDelaysNoPush(t *testing.T) {
 		t.Errorf("the median change on the others took %v", usual)
 	}
 	masters[2].Resume(t)
-	v.Await("the master back", func() bool { return v.Backend.Mode == inspect.ModePush && v.Backend.State == inspect.Connected })
+	v.Await("the master back", func() bool {
+		return v.Locks["lock:0"].Masters[2].Up && v.Backend.Mode == inspect.ModePush && v.Backend.State == inspect.Connected
+	})
 }
 
 func TestServerWithoutPushIsPolled(t *testing.T) {
 	t.Parallel()
 	embedded := servertest.StartEmbeddedRedis(t)
-	v, _ := watch(t, config([]*servertest.Redis{embedded}))
+	v := watch(t, config(embedded))
 	v.Await("poll, and why", func() bool {
 		return v.Backend != nil && v.Backend.Mode == inspect.ModePoll && len(v.Backend.Unseen) == 1 && v.Backend.Unseen[0].Aspect == inspect.AspectChanges
 	})
@@ -336,10 +334,7 @@ func TestServerWithoutPushIsPolled(t *testing.T) {
 	v.Await("held", state(v, "lock:a", inspect.StateHeld))
 
 	real := servertest.StartRedis(t)
-	must.Succeed(t, client(t, real).Do(context.Background(), "acl", "setuser", "viewer", "on", ">pw", "~*", "+@all", "-client").Err())
-	cfg := config([]*servertest.Redis{real})
-	cfg.Masters[0].Username, cfg.Masters[0].Password = "viewer", "pw"
-	w, _ := watch(t, cfg)
+	w := watch(t, viewed(t, real, "-client"))
 	w.Await("poll, and why", func() bool {
 		return w.Backend != nil && w.Backend.Mode == inspect.ModePoll && w.Backend.State == inspect.Connected &&
 			slices.ContainsFunc(w.Backend.Unseen, func(u inspect.Unseen) bool { return u.Right == "+client|tracking" })
@@ -356,8 +351,7 @@ func TestServerWithoutPushIsPolled(t *testing.T) {
 func TestAFlushIsReported(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
-	v, _ := watch(t, pushConfig(m))
-	awaitPush(v)
+	v := watchPushed(t, pushConfig(m))
 	set(t, m, "lock:flushed", "x", 0)
 	set(t, m, "lock:deleted", "x", 0)
 	v.Await("held", func() bool {
@@ -365,7 +359,7 @@ func TestAFlushIsReported(t *testing.T) {
 	})
 	del(t, m, "lock:deleted")
 	v.Await("deleted", state(v, "lock:deleted", inspect.StateFree))
-	must.Succeed(t, client(t, m).FlushAll(context.Background()).Err())
+	must.Succeed(t, m.Client(t).FlushAll(context.Background()).Err())
 	v.Await("flushed", state(v, "lock:flushed", inspect.StateFree))
 	if !v.Locks["lock:flushed"].Masters[0].Unsure || v.Locks["lock:deleted"].Masters[0].Unsure {
 		t.Errorf("%v", v.Describe())
@@ -377,9 +371,8 @@ func TestLostTrackingConnectionIsReestablished(t *testing.T) {
 	m := servertest.StartRedis(t)
 	cfg := pushConfig(m)
 	cfg.Budget.ScanEvery = 100 * time.Millisecond
-	v, _ := watch(t, cfg)
-	awaitPush(v)
-	c, ctx := client(t, m), context.Background()
+	v := watchPushed(t, cfg)
+	c, ctx := m.Client(t), context.Background()
 	for i := range 3 {
 		_, err := c.TxPipelined(ctx, func(p redis.Pipeliner) error { // no connection is left when the keys are set
 			p.Do(ctx, "client", "kill", "type", "normal")

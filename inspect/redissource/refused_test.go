@@ -6,8 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
@@ -18,32 +16,23 @@ import (
 func TestRestoredRightIsNoticed(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
-	c, ctx := client(t, m), t.Context()
+	c := m.Client(t)
 	const many = 200
 	keys := []string{"lock:secret"}
 	for i := range many {
 		keys = append(keys, fmt.Sprintf("lock:open:%d", i))
 	}
 	write := func(value string) {
-		if _, err := c.Pipelined(ctx, func(p redis.Pipeliner) error {
-			for _, key := range keys {
-				p.Set(ctx, key, value, 0)
-			}
-			return nil
-		}); err != nil {
-			t.Fatal(err)
+		for _, key := range keys {
+			must.Succeed(t, c.Set(t.Context(), key, value, 0).Err())
 		}
 	}
-	allow := func(pattern string) {
-		must.Succeed(t, c.Do(ctx, "acl", "setuser", "viewer", "on", ">pw", "resetkeys", pattern, "&*", "+@all").Err())
-	}
+	allow := func(pattern string) { run(t, c, "ACL SETUSER viewer resetkeys "+pattern) }
 	write("first")
-	allow("~lock:open:*")
 	cfg := pushConfig(m)
+	cfg.Masters = viewed(t, m, "resetkeys ~lock:open:*").Masters
 	cfg.Tick = 50 * time.Millisecond // the master pushes, so nothing is polled
-	cfg.Masters[0].Username, cfg.Masters[0].Password = "viewer", "pw"
-	v, _ := watch(t, cfg)
-	awaitPush(v)
+	v := watchPushed(t, cfg)
 	v.Await("all but the secret key", func() bool { return len(v.Locks) == many && v.Backend.Unknown(inspect.AspectLocks) })
 
 	allow("~lock:*")

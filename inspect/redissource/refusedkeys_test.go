@@ -40,9 +40,7 @@ func TestMissingKeyProvesNoRestoredRight(t *testing.T) {
 		b := testTable(2)
 		b.add("k", noon)
 		b.vote(0, "k", tt.before, noon)
-		if tt.denied {
-			b.denied["k"] = true
-		}
+		b.denied["k"] = tt.denied
 		must.Equal(t, b.canBeRead(0, "k", tt.now), tt.can, name)
 	}
 }
@@ -50,10 +48,7 @@ func TestMissingKeyProvesNoRestoredRight(t *testing.T) {
 func TestRefusedKeysAreRetriedGradually(t *testing.T) {
 	b := testTable(2)
 	for i := range 10 {
-		key := fmt.Sprintf("k%d", i)
-		b.add(key, noon)
-		b.vote(0, key, narrowed(0), noon)
-		b.vote(1, key, held(1, "a", time.Hour, noon), noon)
+		b.read(fmt.Sprintf("k%d", i), noon, narrowed(0), held(1, "a", time.Hour, noon))
 	}
 	if some, all := b.refusedKeys(4), b.refusedKeys(100); len(some) != 4 || len(all) != 10 {
 		t.Errorf("%d of 4, %d of 10", len(some), len(all))
@@ -78,16 +73,10 @@ func TestDeniedKeyStaysDeniedDuringSilence(t *testing.T) {
 		"absent":    {absent(0), false},
 	} {
 		b := testTable(1)
-		b.add("k", noon)
-		b.vote(0, "k", forbids(0, "k"), noon)
-		b.judge("k", noon)
-		if !b.denied["k"] {
-			t.Fatal("a forbidden key is not marked as denied")
-		}
+		b.read("k", noon, forbids(0, "k"))
+		must.True(t, b.denied["k"], "a forbidden key is not marked as denied")
 		b.takeDenied(1, noon)
-		b.add("k", noon)
-		b.vote(0, "k", tt.then, noon)
-		b.judge("k", noon)
+		b.read("k", noon, tt.then)
 		must.Equal(t, b.denied["k"], tt.left, name, "denied")
 	}
 }

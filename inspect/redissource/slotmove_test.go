@@ -2,6 +2,7 @@ package redissource_test
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -18,41 +19,38 @@ import (
 
 // movingSlot is a cluster slot in migration: each node has some of its keys.
 type movingSlot struct {
-	t            *testing.T
-	slot         int64
-	from, to     *redis.Client
-	fromID, toID string
+	*testing.T
+	slot     int64
+	from, to *redis.Client
 }
 
 // migrate begins to move a slot.
 func migrate(t *testing.T, slot int64, from, to *servertest.Redis) *movingSlot {
 	t.Helper()
-	ctx := t.Context()
-	m := &movingSlot{t: t, slot: slot, from: client(t, from), to: client(t, to)}
-	m.fromID, m.toID = m.from.ClusterMyID(ctx).Val(), m.to.ClusterMyID(ctx).Val()
-	m.do(m.to, "cluster", "setslot", slot, "importing", m.fromID)
-	m.do(m.from, "cluster", "setslot", slot, "migrating", m.toID)
+	m := &movingSlot{T: t, slot: slot, from: from.Client(t), to: to.Client(t)}
+	run(t, m.to, fmt.Sprintf("CLUSTER SETSLOT %d IMPORTING %s", slot, m.from.ClusterMyID(t.Context()).Val()))
+	run(t, m.from, fmt.Sprintf("CLUSTER SETSLOT %d MIGRATING %s", slot, m.to.ClusterMyID(t.Context()).Val()))
 	return m
 }
 
-func (m *movingSlot) do(c *redis.Client, words ...any) {
-	m.t.Helper()
-	if err := c.Do(context.Background(), words...).Err(); err != nil {
-		m.t.Fatalf("%v: %v", words, err)
+// finish makes the new node the owner of the slot.
+func (m *movingSlot) finish() {
+	m.Helper()
+	owner := m.to.ClusterMyID(m.Context()).Val()
+	for _, c := range []*redis.Client{m.to, m.from} {
+		run(m.T, c, fmt.Sprintf("CLUSTER SETSLOT %d NODE %s", m.slot, owner))
 	}
 }
 
 // there runs a command on a key that is already on the new node.
 func (m *movingSlot) there(words ...any) {
-	m.t.Helper()
-	ctx := context.Background()
-	if _, err := m.to.Pipelined(ctx, func(p redis.Pipeliner) error {
-		p.Do(ctx, "asking")
-		p.Do(ctx, words...)
+	m.Helper()
+	_, err := m.to.Pipelined(m.Context(), func(p redis.Pipeliner) error {
+		p.Do(m.Context(), "asking")
+		p.Do(m.Context(), words...)
 		return nil
-	}); err != nil {
-		m.t.Fatalf("%v: %v", words, err)
-	}
+	})
+	must.Succeed(m, err)
 }
 
 // The lock has moved to the new node but its queue has not, so the new holder also shows as a waiter.
@@ -69,13 +67,13 @@ func TestHolderNeverWaitsDuringSlotMigration(t *testing.T) {
 	w := observe(t, oneMaster(redis.UniversalOptions{Addrs: []string{nodes[0].Addr}, IsClusterMode: true}), key)
 	w.await("a waiter", func(l *inspect.Lock) bool { return len(l.Waiters) == 1 && l.State == inspect.StateContended })
 	m := migrate(t, slot, nodes[0], nodes[1])
-	m.do(m.from, "del", key)
+	run(t, m.from, "DEL "+key)
 	m.there("set", key, next, "px", 60_000)
 	w.await("granted", func(l *inspect.Lock) bool { return len(l.Holders) == 1 && l.Holders[0].Name == inspect.Untrusted(next) })
 	w.await("no waiters", func(l *inspect.Lock) bool {
 		return l.State == inspect.StateHeld && len(l.Waiters) == 0 && l.Holders[0].BlockedBelow == 0
 	})
-	m.do(m.from, "zrem", queue, next)
+	run(t, m.from, "ZREM "+queue+" "+next)
 	m.there("pexpire", key, 3600_000)
 	w.await("renewed", func(l *inspect.Lock) bool {
 		return len(l.Holders) == 1 && time.Until(l.Holders[0].ExpiresAt) > 30*time.Minute
@@ -91,10 +89,9 @@ func TestHolderNeverWaitsDuringSlotMigration(t *testing.T) {
 
 // watched is a lock watched by an Observer, with its events.
 type watched struct {
-	t   *testing.T
-	id  inspect.ID
-	sub *inspect.Subscription
-
+	*testing.T
+	id   inspect.ID
+	sub  *inspect.Subscription
 	seen []inspect.Event
 	last *inspect.Lock
 }
@@ -102,7 +99,7 @@ type watched struct {
 func observe(t *testing.T, cfg redissource.Config, key string) *watched {
 	t.Helper()
 	o := inspect.NewObserver(time.Now, redissource.New(cfg))
-	w := &watched{t: t, id: inspect.ID{Backend: cfg.Backend, Path: key}, sub: o.Subscribe()}
+	w := &watched{T: t, id: inspect.ID{Backend: cfg.Backend, Path: key}, sub: o.Subscribe()}
 	ctx, stop := context.WithCancel(context.Background())
 	var done sync.WaitGroup
 	done.Go(func() { _ = o.Run(ctx) })
@@ -112,24 +109,19 @@ func observe(t *testing.T, cfg redissource.Config, key string) *watched {
 
 // await reads snapshots until one has the lock in the expected state.
 func (w *watched) await(what string, ok func(*inspect.Lock) bool) {
-	w.t.Helper()
-	if w.last != nil && ok(w.last) {
-		return
-	}
+	w.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), sourcetest.Limit)
 	defer cancel()
-	for {
+	for w.last == nil || !ok(w.last) {
 		s, err := w.sub.Next(ctx)
 		if err != nil {
-			w.t.Fatalf("%s: %v; last: %+v", what, err, w.last)
+			w.Fatalf("%s: %v; last: %+v", what, err, w.last)
 		}
 		for _, e := range s.Events {
 			if e.Lock == w.id {
 				w.seen = append(w.seen, e)
 			}
 		}
-		if w.last = s.Lock(w.id); w.last != nil && ok(w.last) {
-			return
-		}
+		w.last = s.Lock(w.id)
 	}
 }

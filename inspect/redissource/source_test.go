@@ -4,13 +4,14 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
-	"maps"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/internal/sourcetest"
@@ -27,17 +28,15 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	redis.SetLogger(quiet{}) // some tests make dials fail
+	logging.Disable() // some tests make dials fail
 	servertest.Main(m)
 }
 
-type quiet struct{}
-
-func (quiet) Printf(context.Context, string, ...any) {}
-
-func config(masters []*servertest.Redis) redissource.Config {
+// config configures masters for a test: short pauses, and long time limits, since the machine may be
+// busy.
+func config(masters ...*servertest.Redis) redissource.Config {
 	cfg := redissource.Config{
-		Backend: "redis", Tick: 20 * time.Millisecond, Timeout: 30 * time.Second, // the machine may be busy
+		Backend: "redis", Tick: 20 * time.Millisecond, Timeout: 30 * time.Second,
 		Budget: redissource.Budget{ScanEvery: 100 * time.Millisecond, Duty: 1},
 	}
 	for _, m := range masters {
@@ -46,11 +45,59 @@ func config(masters []*servertest.Redis) redissource.Config {
 	return cfg
 }
 
-// watch runs a source until the test ends.
-func watch(t *testing.T, cfg redissource.Config) (*sourcetest.View, *redissource.Source) {
+// viewed is the config of a master for a user with all rights, except as changed by ACL rules.
+func viewed(t *testing.T, m *servertest.Redis, rules string) redissource.Config {
 	t.Helper()
-	s := redissource.New(cfg)
-	return sourcetest.Watch(t, s), s
+	run(t, m.Client(t), "ACL SETUSER viewer reset on >pw allkeys allchannels +@all "+rules)
+	cfg := config(m)
+	cfg.Masters[0].Username, cfg.Masters[0].Password = "viewer", "pw"
+	return cfg
+}
+
+// run sends commands, one a line. +5s is the Unix time in five seconds, in milliseconds. SUBSCRIBE
+// lasts until the test ends.
+func run(t *testing.T, c *redis.Client, commands string) {
+	t.Helper()
+	now := time.Now() // the permits of one client have the same score
+	for line := range strings.Lines(commands) {
+		words := strings.Fields(line)
+		if words[0] == "SUBSCRIBE" {
+			sub := c.Subscribe(t.Context(), words[1:]...)
+			t.Cleanup(func() { sub.Close() })
+			for range words[1:] {
+				must.Have(sub.Receive(t.Context()))(t)
+			}
+			continue
+		}
+		var args []any
+		for _, word := range words {
+			if d, err := time.ParseDuration(word); err == nil && strings.HasSuffix(word, "s") {
+				word = fmt.Sprint(now.Add(d).UnixMilli())
+			}
+			args = append(args, word)
+		}
+		if err := c.Do(t.Context(), args...).Err(); err != nil {
+			t.Fatalf("%v: %v", args, err)
+		}
+	}
+}
+
+// startMasters starts real masters, each with these keys, whose values are x.
+func startMasters(t *testing.T, n int, keys ...string) (masters []*servertest.Redis) {
+	t.Helper()
+	for i := range n {
+		masters = append(masters, servertest.StartRedis(t))
+		for _, key := range keys {
+			set(t, masters[i], key, "x", 0)
+		}
+	}
+	return masters
+}
+
+// watch runs a source until the test ends.
+func watch(t *testing.T, cfg redissource.Config) *sourcetest.View {
+	t.Helper()
+	return sourcetest.Watch(t, redissource.New(cfg))
 }
 
 // once runs a source for one pass.
@@ -66,27 +113,21 @@ func eachRedis(t *testing.T, n int, f func(t *testing.T, masters []*servertest.R
 	servertest.EachRedis(t, n, func(t *testing.T, masters []*servertest.Redis) {
 		t.Cleanup(func() {
 			for _, m := range masters {
-				must.Be(t, client(t, m).FlushAll(context.Background()).Err(), nil)
+				must.Be(t, m.Client(t).FlushAll(context.Background()).Err(), nil)
 			}
 		})
 		f(t, masters)
 	})
 }
 
-func client(t *testing.T, r *servertest.Redis) *redis.Client {
-	t.Helper()
-	c := r.Client(t)
-	return c
-}
-
 func set(t *testing.T, r *servertest.Redis, key, value string, ttl time.Duration) {
 	t.Helper()
-	must.Succeed(t, client(t, r).Set(context.Background(), key, value, ttl).Err())
+	must.Succeed(t, r.Client(t).Set(context.Background(), key, value, ttl).Err())
 }
 
 func del(t *testing.T, r *servertest.Redis, key string) {
 	t.Helper()
-	must.Succeed(t, client(t, r).Del(context.Background(), key).Err())
+	must.Succeed(t, r.Client(t).Del(context.Background(), key).Err())
 }
 
 func state(v *sourcetest.View, key string, want inspect.State) func() bool {
@@ -100,7 +141,7 @@ func TestVotesOfFiveMasters(t *testing.T) {
 		for _, m := range masters {
 			set(t, m, key, token, time.Minute)
 		}
-		cfg := config(masters)
+		cfg := config(masters...)
 		cfg.Match = []string{key + "*"}
 		check := func(t *testing.T, l *inspect.Lock) {
 			t.Helper()
@@ -116,10 +157,10 @@ func TestVotesOfFiveMasters(t *testing.T) {
 		if one.Backend.State != inspect.Connected || one.Backend.Mode != inspect.ModeOnce || len(one.Backend.Servers) != 5 || !one.Backend.FirstPass {
 			t.Errorf("backend %+v", one.Backend)
 		}
-		v, _ := watch(t, cfg)
+		v := watch(t, cfg)
 		v.Await("held", state(v, key, inspect.StateHeld))
 		v.Await("all votes", func() bool { return v.Locks[key].Votes() == 5 })
-		peek(v, func() { check(t, v.Locks[key]) })
+		v.Peek(func() { check(t, v.Locks[key]) })
 		for _, m := range masters[:3] {
 			set(t, m, key, "b", time.Minute)
 		}
@@ -141,9 +182,9 @@ func TestVotesOfFiveMasters(t *testing.T) {
 func TestOnlyMatchingKeysAppear(t *testing.T) {
 	eachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
 		name := servertest.UniqueName(t)
-		v, _ := watch(t, config(masters))
-		v.Await("first pass", func() bool { return v.Backend != nil && v.Backend.FirstPass })
-		c, ctx := client(t, masters[0]), context.Background()
+		v := watch(t, config(masters...))
+		awaitPass(v, false)
+		c, ctx := masters[0].Client(t), context.Background()
 		set(t, masters[0], name+":other", "x", time.Minute)
 		set(t, masters[0], "lockscope:fence:{"+name+"}", "7", 0)
 		c.HSet(ctx, "lock:hash:"+name, "field", 1)
@@ -174,7 +215,7 @@ func TestLongValuesAreCutAndDigested(t *testing.T) {
 		key := "lock:" + servertest.UniqueName(t)
 		long := strings.Repeat("x", 60_000) + "end"
 		set(t, masters[0], key, long, 0)
-		cfg := config(masters)
+		cfg := config(masters...)
 		cfg.Only = key
 		v := once(t, cfg)
 		vote := v.Locks[key].Masters[0]
@@ -193,56 +234,10 @@ func TestLongValuesAreCutAndDigested(t *testing.T) {
 	})
 }
 
-func TestAStoppedMasterDelaysNoOther(t *testing.T) {
-	t.Parallel()
-	masters := make([]*servertest.Redis, 5)
-	for i := range masters {
-		masters[i] = servertest.StartRedis(t)
-		set(t, masters[i], "lock:a", "one", 0)
-	}
-	cfg := config(masters)
-	cfg.Timeout = 15 * time.Second
-	v, _ := watch(t, cfg)
-	v.Await("5 of 5", func() bool { l := v.Locks["lock:a"]; return l != nil && l.Votes() == 5 })
-
-	masters[4].Kill(t)
-	v.Await("4 of 5", func() bool {
-		l := v.Locks["lock:a"]
-		return l.Votes() == 4 && l.State == inspect.StateHeld && !l.Masters[4].Up && l.Masters[4].Error != "" && v.Backend.State == inspect.Degraded
-	})
-	masters[3].Pause(t)
-	start := time.Now()
-	for _, m := range masters[:3] {
-		set(t, m, "lock:a", "two", 0)
-	}
-	v.Await("the change on the others", func() bool { l := v.Locks["lock:a"]; return l.Votes() == 3 && l.Holders[0].Name == "two" })
-	if took := time.Since(start); took > cfg.Timeout {
-		t.Errorf("the change was seen after %v", took)
-	}
-	v.Await("the paused master down", func() bool { return !v.Locks["lock:a"].Masters[3].Up })
-	masters[3].Resume(t)
-	masters[4].Restart(t)
-	v.Await("both masters back", func() bool {
-		l := v.Locks["lock:a"]
-		return l.Masters[3].Present && l.Masters[4].Up && !l.Masters[4].Present && v.Backend.State == inspect.Connected
-	})
-	v.Await("the start time", func() bool {
-		return !v.Backend.Servers[4].StartedAt.IsZero() && time.Since(v.Backend.Servers[4].StartedAt) < sourcetest.Limit+5*time.Second
-	})
-	peek(v, func() {
-		for i, s := range v.Backend.Servers {
-			if s.Role != "master" || !s.ClockKnown || s.ClockOffset.Abs() > time.Second {
-				t.Errorf("server %d: %+v", i, s)
-			}
-		}
-	})
-}
-
 func TestAllMastersDown(t *testing.T) {
-	m := servertest.StartRedis(t)
-	set(t, m, "lock:a", "one", 0)
-	cfg := config([]*servertest.Redis{m})
-	v, _ := watch(t, cfg)
+	m := startMasters(t, 1, "lock:a")[0]
+	cfg := config(m)
+	v := watch(t, cfg)
 	v.Await("held", state(v, "lock:a", inspect.StateHeld))
 	m.Kill(t)
 	v.Await("unknown, not free", state(v, "lock:a", inspect.StateUnknown))
@@ -254,43 +249,35 @@ func TestAllMastersDown(t *testing.T) {
 
 func TestLoginFailureHidesPassword(t *testing.T) {
 	m := servertest.StartRedis(t, "--requirepass", "sesame")
-	for name, password := range map[string]string{"none": "", "wrong": "open-barley"} {
-		cfg := config([]*servertest.Redis{m})
+	cfg := config(m)
+	for password, want := range map[string]inspect.BackendState{
+		"": inspect.Down, "open-barley": inspect.Down, "sesame": inspect.Connected,
+	} {
 		cfg.Masters[0].Password = password
 		b := once(t, cfg).Backend
-		if b.State != inspect.Down || !strings.Contains(b.Error, m.Addr) || !strings.Contains(b.Error, `user "default"`) {
-			t.Errorf("%s: %+v", name, b)
+		must.Equal(t, b.State, want, "with password", password)
+		if want == inspect.Down {
+			must.Contain(t, b.Error, m.Addr)
+			must.Contain(t, b.Error, `user "default"`)
 		}
-		must.True(t, !strings.Contains(b.Error, "barley"), name, "the error contains the password", b.Error)
-	}
-	cfg := config([]*servertest.Redis{m})
-	cfg.Masters[0].Password = "sesame"
-	if b := once(t, cfg).Backend; b.State != inspect.Connected {
-		t.Errorf("the right password: %+v", b)
+		must.True(t, !strings.Contains(b.Error, "barley"), "the error contains the password", b.Error)
 	}
 }
 
 func TestDeniedCommandHidesOneFeature(t *testing.T) {
-	m := servertest.StartRedis(t)
-	c, ctx := client(t, m), context.Background()
-	set(t, m, "lock:a", "one", 0)
-	set(t, m, "lock:secret", "one", 0)
-	err := c.Do(ctx, "acl", "setuser", "viewer", "on", ">pw", "resetchannels", "-@all", "+ping", "+auth", "+hello", "+select",
-		"+scan", "+type", "+getrange", "+pttl", "+exists", "%R~lock:a").Err()
-	must.Succeed(t, err)
-	cfg := config([]*servertest.Redis{m})
-	cfg.Masters[0].Username, cfg.Masters[0].Password = "viewer", "pw"
+	m := startMasters(t, 1, "lock:a", "lock:secret")[0]
+	const few = "-@all +ping +auth +hello +select +scan +type +getrange +pttl +exists"
+	cfg := viewed(t, m, "resetchannels resetkeys %R~lock:a "+few)
 	v := once(t, cfg)
 	if v.Backend.State != inspect.Connected || v.Locks["lock:a"] == nil || v.Locks["lock:a"].State != inspect.StateHeld {
 		t.Errorf("backend %+v, locks %v", v.Backend, v.Describe())
 	}
-	rights := map[string]inspect.Aspect{}
+	var rights []string
 	for _, u := range v.Backend.Unseen {
-		rights[u.Right] = u.Aspect
+		rights = append(rights, fmt.Sprint(u.Aspect, " ", u.Right))
 	}
-	if want := map[string]inspect.Aspect{"+info": inspect.AspectServer, "+time": inspect.AspectServer, "~lock:secret": inspect.AspectLocks}; !maps.Equal(rights, want) {
-		t.Errorf("unseen %+v", v.Backend.Unseen)
-	}
+	slices.Sort(rights)
+	must.Same(t, slices.Compact(rights), []string{"locks ~lock:secret", "server +info", "server +time"}, "unseen")
 	if s := v.Backend.Servers[0]; s.Role != "master" || s.Version == "" {
 		t.Errorf("role and version should come from HELLO: %+v", s)
 	}
@@ -303,11 +290,8 @@ func TestDeniedCommandHidesOneFeature(t *testing.T) {
 // Without SCAN the list of keys is unknown. A named key is still read.
 func TestWithoutScanABackendIsDegraded(t *testing.T) {
 	t.Parallel()
-	m := servertest.StartRedis(t)
-	set(t, m, "lock:a", "one", 0)
-	must.Succeed(t, client(t, m).Do(context.Background(), "acl", "setuser", "viewer", "on", ">pw", "allkeys", "allchannels", "+@all", "-scan").Err())
-	cfg := config([]*servertest.Redis{m})
-	cfg.Masters[0].Username, cfg.Masters[0].Password = "viewer", "pw"
+	m := startMasters(t, 1, "lock:a")[0]
+	cfg := viewed(t, m, "-scan")
 	if b := once(t, cfg).Backend; b.State != inspect.Degraded || !strings.Contains(b.Error, m.Addr) || !strings.Contains(b.Error, "ACL SETUSER viewer +scan") {
 		t.Errorf("%+v", b)
 	}
@@ -320,14 +304,12 @@ func TestWithoutScanABackendIsDegraded(t *testing.T) {
 func TestNothingIsReportedWhileNothingChanges(t *testing.T) {
 	eachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
 		name := servertest.UniqueName(t)
-		c := client(t, masters[0])
-		cfg := config(masters)
+		c := masters[0].Client(t)
+		cfg := config(masters...)
 		cfg.Match = []string{"*" + name + "*"}
-		v, s := watch(t, cfg)
-		v.Await("first pass", func() bool { return v.Backend != nil && v.Backend.FirstPass })
-		if masters[0].Real {
-			awaitPush(v)
-		}
+		s := redissource.New(cfg)
+		v := sourcetest.Watch(t, s)
+		awaitPass(v, masters[0].Real)
 		runsOut := time.Now().Add(time.Minute)
 		set(t, masters[0], "lock:"+name, "x", time.Minute)
 		v.Await("held", state(v, "lock:"+name, inspect.StateHeld))
@@ -342,7 +324,7 @@ func TestNothingIsReportedWhileNothingChanges(t *testing.T) {
 			set(t, masters[0], other, "x", time.Minute)
 			v.Await("the next key", state(v, other, inspect.StateHeld))
 		}
-		peek(v, func() {
+		v.Peek(func() {
 			if v.Puts < 6 || v.Puts > 6+10 { // on a busy machine, some reads look like renewals
 				t.Errorf("%d locks were put, want 6 to 16", v.Puts)
 			}

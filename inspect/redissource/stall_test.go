@@ -5,8 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/internal/must"
 )
@@ -14,47 +12,72 @@ import (
 // watchedRun is a run with a clock that the test moves. It has read lock:a from two masters.
 type watchedRun struct {
 	*run
+	t       *testing.T
 	clock   time.Time
 	emitted []inspect.Update
 }
 
 func newWatchedRun(t *testing.T) *watchedRun {
-	w := &watchedRun{clock: noon}
-	s := New(Config{
-		Backend: "redis", Masters: []*redis.UniversalOptions{{Addrs: []string{"a"}}, {Addrs: []string{"b"}}},
-		Now: func() time.Time { return w.clock },
-	})
+	w := &watchedRun{t: t, clock: noon}
+	cfg := testConfig(2)
+	cfg.Now = func() time.Time { return w.clock }
+	s := New(cfg)
 	ended, stop := context.WithCancel(t.Context())
 	stop()
 	s.stall.Start(ended)() // stops at once, so that only attend marks the time
 	w.run = s.newRun(t.Context(), func(u inspect.Update) { w.emitted = append(w.emitted, u) }, s.masters())
 	w.table.add("lock:a", noon)
-	for i := range w.masters {
-		w.answer(i, noon, "x")
-	}
+	w.answer("x", 0, 1)
 	w.flush(w.attend())
-	if len(w.emitted) != 1 || len(w.emitted[0].Put) != 1 || len(w.emitted[0].Put[0].Holders) != 1 {
-		t.Fatalf("emitted %+v", w.emitted)
-	}
+	must.Equal(t, len(w.put().Holders), 1, "holders")
 	w.emitted = nil
 	return w
 }
 
-// answer reports lock:a with that value, or absent for "", as a master's answer at the current time.
-func (w *watchedRun) answer(master int, asked time.Time, value inspect.Untrusted) {
-	vote := held(master, value, time.Hour, noon)
-	if value == "" {
-		vote = absent(master)
+// answer reports lock:a with that value, or absent for "", as the current answer of some masters.
+func (w *watchedRun) answer(value inspect.Untrusted, masters ...int) {
+	w.answerTo(w.clock, value, masters...)
+}
+
+// answerTo is answer to requests of that time.
+func (w *watchedRun) answerTo(asked time.Time, value inspect.Untrusted, masters ...int) {
+	for _, i := range masters {
+		vote := held(i, value, time.Hour, noon)
+		if value == "" {
+			vote = absent(i)
+		}
+		w.masters[i].busy = true
+		votes := []inspect.Vote{vote}
+		w.report(report{master: i, keys: []string{"lock:a"}, votes: votes, asked: asked, answered: w.clock})
 	}
-	w.masters[master].busy = true
-	w.report(report{master: master, keys: []string{"lock:a"}, votes: []inspect.Vote{vote}, asked: asked, answered: w.clock})
+}
+
+// put is the only lock in the newest update.
+func (w *watchedRun) put() *inspect.Lock {
+	w.t.Helper()
+	if n := len(w.emitted); n == 0 || len(w.emitted[n-1].Put) != 1 {
+		w.t.Fatalf("emitted %+v", w.emitted)
+	}
+	return w.emitted[len(w.emitted)-1].Put[0]
+}
+
+// appeared reads a key that all running masters hold, and checks its lower bound.
+func (w *watchedRun) appeared(key string, since time.Time, when string) {
+	w.t.Helper()
+	for i, p := range w.masters {
+		if !p.down() {
+			w.table.vote(i, key, held(i, "a", time.Hour, w.clock), w.clock)
+		}
+	}
+	if l, _ := w.table.judge(key, w.clock); l == nil || !l.UnseenSince.Equal(since) {
+		w.t.Errorf("%s: want a change after %v: %+v", when, since, l)
+	}
 }
 
 func TestVotesBeforeStallAreNotCurrent(t *testing.T) {
 	w := newWatchedRun(t)
 	w.clock = noon.Add(18 * time.Second) // paused while waiting for these answers
-	w.answer(0, noon, "y")
-	w.answer(1, noon, "y")
+	w.answerTo(noon, "y", 0, 1)
 	w.flush(w.attend())
 	want := inspect.Gap{Backend: "redis", From: noon, Until: w.clock}
 	if len(w.emitted) == 0 || w.emitted[0].Gap == nil || *w.emitted[0].Gap != want {
@@ -71,10 +94,9 @@ func TestVotesBeforeStallAreNotCurrent(t *testing.T) {
 	}
 	w.emitted = nil
 	w.clock = w.clock.Add(time.Millisecond)
-	w.answer(0, w.clock, "z")
-	w.answer(1, w.clock, "z")
+	w.answer("z", 0, 1)
 	w.flush(w.attend())
-	if len(w.emitted) != 1 || len(w.emitted[0].Put) != 1 || w.emitted[0].Put[0].Holders[0].Name != "z" || !w.emitted[0].At.Equal(w.clock) {
+	if len(w.emitted) != 1 || w.put().Holders[0].Name != "z" || !w.emitted[0].At.Equal(w.clock) {
 		t.Errorf("emitted %+v", w.emitted)
 	}
 }
@@ -85,9 +107,7 @@ func TestVoteAgeFollowsItsAnswer(t *testing.T) {
 	answered := noon.Add(time.Second)
 	w.clock = noon.Add(2 * time.Second)
 	w.report(report{keys: []string{"lock:a"}, votes: []inspect.Vote{held(0, "x", time.Hour, noon)}, asked: noon, answered: answered})
-	if at := w.table.entries["lock:a"].votes[0].ReadAt; !at.Equal(answered) {
-		t.Errorf("read at %v, answered at %v", at, answered)
-	}
+	must.Equal(t, w.table.entries["lock:a"].votes[0].ReadAt, answered, "read at")
 }
 
 // A change made while a tracking connection was lost happened after the connection's last sign of
@@ -102,23 +122,16 @@ func TestChangeDuringPushLossIsBounded(t *testing.T) {
 		}
 	}
 	armed(0, true)
-	w.answer(0, noon, "x")
-	w.answer(1, noon, "x")
+	w.answer("x", 0, 1)
 	want := noon.Add(time.Hour - 3*time.Second)
 	for i := range w.masters {
 		w.masters[i].heard = want // when the last answered ping was sent
 	}
 	armed(time.Hour, false)
 	armed(time.Hour+time.Second, true)
-	w.answer(0, w.clock, "y")
-	w.answer(1, w.clock, "y")
+	w.answer("y", 0, 1)
 	w.flush(w.clock)
-	if len(w.emitted) == 0 || len(w.emitted[len(w.emitted)-1].Put) != 1 {
-		t.Fatalf("emitted %+v", w.emitted)
-	}
-	if l := w.emitted[len(w.emitted)-1].Put[0]; !l.UnseenSince.Equal(want) {
-		t.Errorf("unseen since %v, want %v", l.UnseenSince, want)
-	}
+	must.Equal(t, w.put().UnseenSince, want, "unseen since")
 }
 
 // A key first pushed after a tracking connection was lost may have appeared during the loss.
@@ -145,11 +158,6 @@ func TestFirstPushAfterLossIsBounded(t *testing.T) {
 		w.clock = noon.Add(25 * time.Second)
 		w.masters[0].inbox.add([]string{"lock:new"})
 		w.read()
-		for i := range w.masters {
-			w.table.vote(i, "lock:new", held(i, "a", time.Hour, w.clock), w.clock)
-		}
-		if l, _ := w.table.judge("lock:new", w.clock); l == nil || !l.UnseenSince.Equal(tt.want) {
-			t.Errorf("%s: %+v", name, l)
-		}
+		w.appeared("lock:new", tt.want, name)
 	}
 }

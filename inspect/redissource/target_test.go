@@ -21,7 +21,7 @@ func replicaOf(t *testing.T, m *servertest.Redis, key string) *servertest.Redis 
 	host, port, err := net.SplitHostPort(m.Addr)
 	must.Succeed(t, err)
 	replica := servertest.StartRedis(t, "--replicaof", host+" "+port)
-	c := client(t, replica)
+	c := replica.Client(t)
 	must.Become(t, "the key is replicated", func() bool { return c.Exists(context.Background(), key).Val() != 0 })
 	return replica
 }
@@ -41,7 +41,7 @@ func TestAReplicaHasNoVote(t *testing.T) {
 	set(t, m, "lock:a", "x", time.Minute)
 	replica := replicaOf(t, m, "lock:a")
 	for _, given := range [][]*servertest.Redis{{m, replica}, {replica, m}} {
-		v := once(t, config(given))
+		v := once(t, config(given...))
 		l := v.Locks["lock:a"]
 		if l == nil || l.State != inspect.StateHeld || len(l.Masters) != 1 || l.Masters[0].Addr != m.Addr || l.Quorum != 1 || l.Kind != inspect.KindMutex {
 			t.Errorf("the replica has a vote: %+v", l)
@@ -53,49 +53,43 @@ func TestAReplicaHasNoVote(t *testing.T) {
 			t.Errorf("servers %+v", v.Backend.Servers)
 		}
 	}
-	alone := once(t, config([]*servertest.Redis{replica}))
+	alone := once(t, config(replica))
 	if l := alone.Locks["lock:a"]; l == nil || l.State != inspect.StateHeld || unseenOf(l.Unseen, inspect.AspectVotes, replica.Addr) == "" {
 		t.Errorf("only a replica: %+v", l)
 	}
-	v, _ := watch(t, config([]*servertest.Redis{m, replica}))
+	v := watch(t, config(m, replica))
 	v.Await("one vote", func() bool {
 		l := v.Locks["lock:a"]
 		return l != nil && len(l.Masters) == 1 && l.State == inspect.StateHeld
 	})
-	must.Succeed(t, client(t, replica).ReplicaOf(t.Context(), "no", "one").Err())
+	must.Succeed(t, replica.Client(t).ReplicaOf(t.Context(), "no", "one").Err())
 	v.Await("two votes after the promotion", func() bool { return len(v.Locks["lock:a"].Masters) == 2 })
 }
 
 func TestSingleClusterNodeIsReported(t *testing.T) {
 	t.Parallel()
 	nodes := servertest.StartRedisCluster(t, 2)
-	c := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{nodes[0].Addr}})
-	defer c.Close()
-	keys := map[string]string{} // by the node that has it
-	for _, key := range []string{"lock:a", "lock:b", "lock:c", "lock:d", "lock:e"} {
+	c := clusterClient(t, nodes)
+	mine, _ := keyOn(t, c, nodes[0])
+	theirs, _ := keyOn(t, c, nodes[1])
+	for _, key := range []string{mine, theirs} {
 		must.Succeed(t, c.Set(t.Context(), key, "x", 0).Err())
-		for _, n := range nodes {
-			if client(t, n).Exists(t.Context(), key).Val() == 1 {
-				keys[n.Addr] = key
-			}
-		}
 	}
-	mine, theirs := keys[nodes[0].Addr], keys[nodes[1].Addr]
-	v := once(t, config(nodes[:1]))
+	v := once(t, config(nodes[0]))
 	if why := unseenOf(v.Backend.Unseen, inspect.AspectLocks, nodes[0].Addr); !strings.Contains(why, "redis+cluster://"+nodes[0].Addr) {
 		t.Errorf("the cluster is not named: %+v", v.Backend.Unseen)
 	}
 	if !v.Backend.Servers[0].Cluster || v.Locks[mine] == nil || v.Locks[mine].State != inspect.StateHeld || v.Locks[theirs] != nil {
 		t.Errorf("%+v, %v", v.Backend, v.Describe())
 	}
-	cfg := config(nodes[:1])
+	cfg := config(nodes[0])
 	cfg.Only = theirs
 	if l := once(t, cfg).Locks[theirs]; l == nil || l.State != inspect.StateUnknown || !strings.HasPrefix(unseenOf(l.Unseen, inspect.AspectHolders, nodes[0].Addr), "MOVED") {
 		t.Errorf("a key of another node: %+v", l)
 	}
-	before := commands(t, nodes[0])
+	before := commands(t, nodes[0].Client(t))
 	once(t, cfg)
-	if after := commands(t, nodes[0]); after["memory|usage"] != before["memory|usage"] || after["type"] != before["type"] {
+	if after := commands(t, nodes[0].Client(t)); after["memory|usage"] != before["memory|usage"] || after["type"] != before["type"] {
 		t.Error("the key of another node got more requests")
 	}
 }
@@ -104,7 +98,7 @@ func TestSentinelMasterShowsOwnAddress(t *testing.T) {
 	t.Parallel()
 	sentinel, master, replica := servertest.StartRedisSentinel(t)
 	set(t, master, "lock:a", "x", 0)
-	must.Succeed(t, client(t, &servertest.Redis{Addr: sentinel}).Do(t.Context(), "acl", "setuser", "default", "resetpass", ">sesame").Err())
+	must.Succeed(t, (&servertest.Redis{Addr: sentinel}).Client(t).Do(t.Context(), "acl", "setuser", "default", "resetpass", ">sesame").Err())
 	cfg := oneMaster(redis.UniversalOptions{Addrs: []string{sentinel}, MasterName: servertest.SentinelMaster, SentinelPassword: "sesame"})
 	v := once(t, cfg)
 	if l := v.Locks["lock:a"]; l == nil || l.Masters[0].Addr != master.Addr || v.Backend.Servers[0].Addr != master.Addr || v.Backend.Topology != inspect.Sentinel {
@@ -119,10 +113,9 @@ func TestSentinelMasterShowsOwnAddress(t *testing.T) {
 		t.Errorf("an unknown name: %s", b.Error)
 	}
 	cfg.Masters[0].MasterName = servertest.SentinelMaster
-	w, _ := watch(t, cfg)
-	awaitPush(w)
+	w := watchPushed(t, cfg)
 	w.Await("held", state(w, "lock:a", inspect.StateHeld))
-	must.Succeed(t, client(t, master).Wait(context.Background(), 1, time.Minute).Err())
+	must.Succeed(t, master.Client(t).Wait(context.Background(), 1, time.Minute).Err())
 	master.Kill(t)
 	w.Await("down, with the master's address", func() bool { return w.Backend.State == inspect.Down && strings.Contains(w.Backend.Error, master.Addr) })
 	w.Await("the promoted replica", func() bool {
@@ -132,22 +125,4 @@ func TestSentinelMasterShowsOwnAddress(t *testing.T) {
 	awaitPush(w)
 	set(t, replica, "lock:a", "z", 0)
 	w.Await("the new master's key", holder(w, "lock:a", "z"))
-}
-
-// LastPresent shows which master lost the key.
-func TestMasterThatLostKeyIsIdentified(t *testing.T) {
-	t.Parallel()
-	masters := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}
-	for _, m := range masters[:2] {
-		set(t, m, "lock:a", "x", time.Hour)
-	}
-	v, _ := watch(t, config(masters))
-	v.Await("held", state(v, "lock:a", inspect.StateHeld))
-	v.Await("pushed", func() bool { return v.Backend.Mode == inspect.ModePush && v.Backend.FirstPass })
-	before := time.Now()
-	masters[1].Restart(t)
-	v.Await("lost", func() bool {
-		m := v.Locks["lock:a"].Masters
-		return m[1].Up && !m[1].Present && !m[1].LastPresent.Before(before) && m[2].LastPresent.IsZero() && m[0].LastPresent.IsZero()
-	})
 }

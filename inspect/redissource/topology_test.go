@@ -14,8 +14,7 @@ import (
 
 // If a node does not answer, the next one is asked.
 func TestTopologyReadSkipsBusyNode(t *testing.T) {
-	mute, err := net.Listen("tcp", "127.0.0.1:0") // accepts connections and never answers
-	must.Succeed(t, err)
+	mute := must.Have(net.Listen("tcp", "127.0.0.1:0"))(t) // accepts connections and never answers
 	defer mute.Close()
 	addr := mute.Addr().String()
 	busy := node.New(addr, redis.UniversalOptions{Addrs: []string{addr}}, node.Settings{Timeout: time.Millisecond, Now: time.Now})

@@ -3,8 +3,6 @@ package redissource_test
 import (
 	"context"
 	"fmt"
-	"net"
-	"slices"
 	"testing"
 	"time"
 
@@ -17,18 +15,17 @@ import (
 )
 
 // before is called before each round trip of a read.
-type before func()
-
-func (before) DialHook(next redis.DialHook) redis.DialHook {
-	return func(ctx context.Context, network, addr string) (net.Conn, error) { return next(ctx, network, addr) }
+type before struct {
+	servertest.Hook
+	do func()
 }
 
 func (b before) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, c redis.Cmder) error { b(); return next(ctx, c) }
+	return func(ctx context.Context, c redis.Cmder) error { b.do(); return next(ctx, c) }
 }
 
 func (b before) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, cmds []redis.Cmder) error { b(); return next(ctx, cmds) }
+	return func(ctx context.Context, cmds []redis.Cmder) error { b.do(); return next(ctx, cmds) }
 }
 
 // While a lock is read, a lock of another type replaces it, once or at each round trip. The key is
@@ -36,40 +33,34 @@ func (b before) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proces
 func TestTypeChangeNeverLooksFree(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)
-	admin := client(t, server)
+	admin := server.Client(t)
 	const key, text, member = "lock:a", "MDEyMzQ1Njc4OWFiY2RlZg==", "MDEyMzQ1Njc4OWFiY2RlZvCfgqEgp5yRhf/+gIHH2JM="
 	soon := fmt.Sprint(time.Now().Add(time.Hour).UnixMilli())
-	locks := [][][]any{
-		{{"set", key, text}},
-		{{"hset", key, uuidA + ":57", 1}},
-		{{"zadd", key, soon, "__write__", soon, member}},
+	locks := [][]any{
+		{"set", key, text},
+		{"hset", key, uuidA + ":57", 1},
+		{"zadd", key, soon, "__write__", soon, member},
 	}
 	write := func(n int) {
-		if _, err := admin.TxPipelined(context.Background(), func(p redis.Pipeliner) error {
-			p.Del(context.Background(), key)
-			for _, words := range append(slices.Clone(locks[n]), []any{"pexpire", key, 3600_000}) {
-				p.Do(context.Background(), words...)
-			}
+		_, err := admin.TxPipelined(t.Context(), func(p redis.Pipeliner) error {
+			p.Del(t.Context(), key)
+			p.Do(t.Context(), locks[n]...)
+			p.PExpire(t.Context(), key, time.Hour)
 			return nil
-		}); err != nil {
-			t.Error(err)
-		}
+		})
+		must.Succeed(t, err)
 	}
-	read := func(b before) (*inspect.Lock, error) {
+	read := func(do func()) *inspect.Lock {
 		c := redis.NewClient(&redis.Options{Addr: server.Addr, MaxRetries: -1})
 		defer c.Close()
-		c.AddHook(b)
-		vote, err := node.ReadKey(t.Context(), time.Now, c, server.Addr, key, 30*time.Second)
-		return inspect.KeyLock(inspect.ID{Backend: "redis", Path: key}, []inspect.Vote{vote}, time.Now()), err
+		c.AddHook(before{do: do})
+		vote := must.Have(node.ReadKey(t.Context(), time.Now, c, server.Addr, key, 30*time.Second))(t)
+		return inspect.KeyLock(inspect.ID{Backend: "redis", Path: key}, []inspect.Vote{vote}, time.Now())
 	}
 	alone := make([]*inspect.Lock, len(locks))
 	for n := range locks {
 		write(n)
-		var err error
-		if alone[n], err = read(func() {}); err != nil {
-			t.Fatal(err)
-		}
-		if alone[n].State != inspect.StateHeld {
+		if alone[n] = read(func() {}); alone[n].State != inspect.StateHeld {
 			t.Fatalf("%v: %+v", locks[n], alone[n])
 		}
 	}
@@ -82,21 +73,20 @@ func TestTypeChangeNeverLooksFree(t *testing.T) {
 				for _, again := range []bool{false, true} {
 					write(from)
 					trips, now := 0, from
-					l, err := read(func() {
+					l := read(func() {
 						if trips++; trips == trip || again && trips > trip {
 							now = from + to - now
 							write(now)
 						}
 					})
-					must.Succeed(t, err)
-					what := fmt.Sprintf("%v to %v at round trip %d, again %v", locks[from][0][0], locks[to][0][0], trip, again)
+					what := fmt.Sprintf("%v to %v at round trip %d, again %v", locks[from][0], locks[to][0], trip, again)
 					if l.State != inspect.StateHeld && l.State != inspect.StateUnknown || l.Masters[0].Foreign {
 						t.Errorf("%s: %s, %+v", what, l.State, l.Masters[0])
 					}
 					for _, h := range l.Holders {
-						if !slices.ContainsFunc(slices.Concat(alone[from].Holders, alone[to].Holders), func(c inspect.Contender) bool { return c.Name == h.Name }) {
-							t.Errorf("%s: held by %s", what, h.Name)
-						}
+						_, before := alone[from].Contender(h.Name)
+						_, after := alone[to].Contender(h.Name)
+						must.True(t, before || after, what, "held by", h.Name)
 					}
 				}
 			}

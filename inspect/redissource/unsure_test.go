@@ -32,14 +32,13 @@ func TestARetakenKeyMayBeUnsure(t *testing.T) {
 			}
 		}
 		w.clock = noon.Add(time.Second)
-		w.answer(0, w.clock, tt.value)
-		w.answer(1, w.clock, tt.value)
+		w.answer(tt.value, 0, 1)
 		if v := w.table.entries["lock:a"].votes; v[0].Unsure != tt.want || v[1].Unsure {
 			t.Errorf("%s: %+v", name, v)
 		}
 		w.flush(w.attend())
 		w.clock = w.clock.Add(time.Second)
-		w.answer(0, w.clock, tt.value)
+		w.answer(tt.value, 0)
 		w.flush(w.attend())
 		if w.table.entries["lock:a"].votes[0].Unsure {
 			t.Errorf("%s: the new holder is unsure too", name)
@@ -59,7 +58,7 @@ func limited(maxMemory int64) node.Status {
 func TestAFlushLeavesTheEndUnsure(t *testing.T) {
 	flush := func(w *watchedRun) { w.masters[0].inbox.addAll(); w.read() }
 	read := func(value inspect.Untrusted) func(*watchedRun) {
-		return func(w *watchedRun) { w.answer(0, w.clock, value) }
+		return func(w *watchedRun) { w.answer(value, 0) }
 	}
 	for name, tt := range map[string]struct {
 		steps []func(*watchedRun)
@@ -105,7 +104,7 @@ func TestUnpushedEndIsUncertain(t *testing.T) {
 		}
 		p.server.State = inspect.ServerUp
 		p.forgetReads()
-		w.answer(0, noon, "x")
+		w.answer("x", 0)
 		asked := noon.Add(time.Second)
 		w.clock = asked.Add(time.Second)
 		if tt.pushed {
@@ -113,11 +112,11 @@ func TestUnpushedEndIsUncertain(t *testing.T) {
 			w.read()
 		}
 		if tt.read {
-			w.answer(0, w.clock, "x")
+			w.answer("x", 0)
 		}
 		w.counted(counted{gone: []string{"lock:a"}, asked: asked})
 		must.True(t, p.wanted["lock:a"], name, "not read again")
-		w.answer(0, w.clock, "")
+		w.answer("", 0)
 		must.Equal(t, w.table.entries["lock:a"].votes[0].Unsure, tt.want, name, "unsure")
 	}
 }

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/lockscope/lockscope/internal/must"
 )
 
@@ -16,38 +14,32 @@ type reply string
 func (r reply) Error() string { return string(r) }
 func (r reply) RedisError()   {}
 
-var _ redis.Error = reply("")
-
-func TestProxyErrorsAreRecognized(t *testing.T) {
-	for text, want := range map[string]bool{
-		"NOSCRIPT No matching script. Please use EVAL.":     true,
-		"LOADING Redis is loading the dataset in memory":    true,
-		"ERR max number of clients reached":                 true,
-		"WRONGTYPE Operation against a key":                 true,
-		"ERR Error running script: @user_script:3: too bad": true,
-		"ERR Error running script (call to f): -READONLY x": true,
-		"ERR Connection reset by peer":                      false,
-		"upstream failure":                                  false,
-		"BUSYKEY Target key name already exists.":           false,
+func TestServerRepliesAreClassified(t *testing.T) {
+	for text, want := range map[string]struct {
+		redis bool // not a proxy's
+		ours  bool // concerns only this client
+	}{
+		"NOSCRIPT No matching script. Please use EVAL.":     {redis: true},
+		"LOADING Redis is loading the dataset in memory":    {redis: true},
+		"ERR max number of clients reached":                 {redis: true, ours: true},
+		"WRONGTYPE Operation against a key":                 {redis: true},
+		"ERR Error running script: @user_script:3: too bad": {redis: true},
+		"ERR Error running script (call to f): -READONLY x": {redis: true},
+		"ERR Connection reset by peer":                      {},
+		"upstream failure":                                  {},
+		"BUSYKEY Target key name already exists.":           {},
+		"NOAUTH Authentication required.":                   {redis: true, ours: true},
+		"WRONGPASS invalid username-password pair":          {redis: true, ours: true},
+		"NOPERM this user has no permissions":               {redis: true, ours: true},
+		"DENIED Redis is running in protected mode":         {redis: true, ours: true},
+		"MISCONF Redis is configured to save":               {redis: true},
 	} {
-		must.Equal(t, OfRedis(fmt.Errorf("master a: %w", reply(text))), want, text)
+		err := fmt.Errorf("master a: %w", reply(text))
+		must.Equal(t, OfRedis(err), want.redis, text)
+		must.Equal(t, Ours(err), want.ours, text)
 	}
 	if err := errors.New("NOSCRIPT in the name of a lock"); OfRedis(err) || Is(err) || Transient(err) {
 		t.Error("an error of our own is taken for a server's reply")
-	}
-}
-
-func TestClientSpecificRefusalsAreRecognized(t *testing.T) {
-	for text, want := range map[string]bool{
-		"NOAUTH Authentication required.":                true,
-		"WRONGPASS invalid username-password pair":       true,
-		"NOPERM this user has no permissions":            true,
-		"DENIED Redis is running in protected mode":      true,
-		"ERR max number of clients reached":              true,
-		"LOADING Redis is loading the dataset in memory": false,
-		"MISCONF Redis is configured to save":            false,
-	} {
-		must.Equal(t, Ours(fmt.Errorf("master a: %w", reply(text))), want, text)
 	}
 }
 

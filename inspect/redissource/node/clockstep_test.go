@@ -2,6 +2,8 @@ package node
 
 import (
 	"encoding/base64"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,31 +14,48 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// clockUser creates a user with all rights except denied. It returns the administrator's client.
-func clockUser(t *testing.T, server *servertest.Redis, denied string) (*redis.Client, redis.UniversalOptions) {
+// at are the options of a master without a login.
+func at(addr string) redis.UniversalOptions { return redis.UniversalOptions{Addrs: []string{addr}} }
+
+// viewer sets the rights of a user, all except as changed by ACL rules, and returns its options.
+func viewer(t *testing.T, server *servertest.Redis, rules ...string) redis.UniversalOptions {
 	t.Helper()
-	admin := server.Client(t)
-	user := []any{"acl", "setuser", "viewer", "on", ">pw", "allkeys", "allchannels", "+@all"}
-	if denied != "" {
-		user = append(user, denied)
+	rules = append([]string{"reset", "on", ">pw", "allkeys", "allchannels", "+@all"}, rules...)
+	must.Succeed(t, server.Client(t).ACLSetUser(t.Context(), "viewer", rules...).Err())
+	return redis.UniversalOptions{Addrs: []string{server.Addr}, Username: "viewer", Password: "pw"}
+}
+
+// testMaster is a master that is closed when the test ends.
+func testMaster(t *testing.T, options redis.UniversalOptions) *Master {
+	t.Helper()
+	m := New(options.Addrs[0], options, Settings{Timeout: 30 * time.Second, Now: time.Now})
+	t.Cleanup(m.Close)
+	return m
+}
+
+// send sends commands, and fails the test if one is refused.
+func send(t *testing.T, c *redis.Client, commands ...[]any) {
+	t.Helper()
+	for _, words := range commands {
+		if err := c.Do(t.Context(), words...).Err(); err != nil {
+			t.Fatal(words, err)
+		}
 	}
-	must.Succeed(t, admin.Do(t.Context(), user...).Err())
-	return admin, redis.UniversalOptions{Addrs: []string{server.Addr}, Username: "viewer", Password: "pw"}
 }
 
 // onlyNode is the master of a single-node Cluster.
 func onlyNode(t *testing.T, admin *redis.Client, options redis.UniversalOptions) *Master {
 	t.Helper()
-	if infoFieldOf(t, admin, "cluster_slots_assigned") == "0" {
-		must.Succeed(t, admin.Do(t.Context(), "cluster", "addslotsrange", "0", "16383").Err())
+	state := func(field string) string {
+		return infoField(must.Have(admin.ClusterInfo(t.Context()).Result())(t), field)
 	}
-	for infoFieldOf(t, admin, "cluster_state") != "ok" { // no event reports it
-		time.Sleep(10 * time.Millisecond)
+	if state("cluster_slots_assigned") == "0" {
+		send(t, admin, []any{"cluster", "addslotsrange", "0", "16383"})
 	}
-	how := Settings{Timeout: 30 * time.Second, Now: time.Now}
-	keys := NewKeyClient(options, how.Timeout, &NodeTraffic{})
-	m := New(options.Addrs[0], options, how)
-	t.Cleanup(func() { m.Close(); keys.Close() })
+	must.Become(t, "the cluster is up", func() bool { return state("cluster_state") == "ok" })
+	keys := NewKeyClient(options, 30*time.Second, &NodeTraffic{})
+	t.Cleanup(func() { keys.Close() })
+	m := testMaster(t, options)
 	m.Join(keys, []*Master{m})
 	return m
 }
@@ -51,7 +70,7 @@ func datedByScores(t *testing.T, admin *redis.Client) (keys []string) {
 	t.Cleanup(func() { listening.Close() })
 	must.Have(listening.Receive(t.Context()))(t)
 	waiter, soon := recipe.LockscopeToken([16]byte{2}, "waiter"), now.Add(time.Hour)
-	for _, words := range [][]any{
+	send(t, admin, [][]any{
 		{"set", "lock:a", recipe.LockscopeToken([16]byte{1}, "holder"), "px", 3600_000},
 		{"zadd", recipe.LockscopeKey(recipe.QueuePrefix, "lock:a"), now.UnixMicro(), waiter},
 		{"hset", recipe.LockscopeKey(recipe.AlivePrefix, "lock:a"), waiter, soon.UnixMicro()},
@@ -60,34 +79,24 @@ func datedByScores(t *testing.T, admin *redis.Client) (keys []string) {
 		{"zadd", "redisson_lock_timeout:{fair}", soon.UnixMilli(), second},
 		{"zadd", "symfony", soon.UnixMilli(), "__write__", soon.UnixMilli(), symfony},
 		{"pexpire", "symfony", 3600_000},
-	} {
-		if err := admin.Do(t.Context(), words...).Err(); err != nil {
-			t.Fatal(words, err)
-		}
-	}
+	}...)
 	return []string{"lock:a", "fair", "symfony"}
 }
 
 // The server's clock is set back after we read it. Contenders with newer heartbeats are still alive.
 func TestSteppedBackClockKeepsContenders(t *testing.T) {
-	for name, tt := range map[string]struct {
-		cluster bool
-	}{
-		"a server": {}, "a node of a cluster": {cluster: true},
+	for name, args := range map[string][]string{
+		"a server":            nil,
+		"a node of a cluster": {"--cluster-enabled", "yes"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var args []string
-			if tt.cluster {
-				args = []string{"--cluster-enabled", "yes"}
-			}
 			server, clock := servertest.StartRedisWithClock(t, args...)
-			admin, options := clockUser(t, server, "")
+			admin, options := server.Client(t), viewer(t, server)
 			claims := []int{2, 2, 1} // by key; a separate Master reads each, so that each must read the clock
 			var readers []*Master
 			for range claims {
-				m := New(server.Addr, options, Settings{Timeout: 30 * time.Second, Now: time.Now})
-				defer m.Close()
-				if tt.cluster {
+				m := testMaster(t, options)
+				if args != nil {
 					m = onlyNode(t, admin, options)
 				}
 				m.typed.patient = true // rereads entries that look dead
@@ -109,26 +118,49 @@ func TestSteppedBackClockKeepsContenders(t *testing.T) {
 // Servers log refused commands, so only the status asks for TIME.
 func TestRefusedTimeIsNotRetried(t *testing.T) {
 	server := servertest.StartRedis(t)
-	admin, options := clockUser(t, server, "-time")
-	m := New(server.Addr, options, Settings{Timeout: 30 * time.Second, Now: time.Now})
-	defer m.Close()
+	admin, m := server.Client(t), testMaster(t, viewer(t, server, "-time"))
 	must.Have(m.ReadStatus(t.Context()))(t)
 	keys := datedByScores(t, admin)
 	for range 3 {
 		must.Have(m.Votes(t.Context(), keys))(t)
 	}
-	log := must.Have(admin.ACLLog(t.Context(), 100).Result())(t)
-	refused := int64(0)
-	for _, entry := range log {
-		if entry.Object == "time" {
-			refused += entry.Count
-		}
-	}
-	must.True(t, refused == 1, "TIME was refused", refused, "times", log)
+	must.Equal(t, rejected(t, admin, "time"), 1, "refusals of TIME")
 }
 
-func infoFieldOf(t *testing.T, c *redis.Client, field string) string {
+// rejected counts how often a server has refused some commands for lack of a right.
+func rejected(t *testing.T, admin *redis.Client, commands ...string) (n int) {
 	t.Helper()
-	info := must.Have(c.ClusterInfo(t.Context()).Result())(t)
-	return infoField(info, field)
+	said := must.Have(admin.InfoMap(t.Context(), "commandstats").Result())(t)
+	for _, name := range commands {
+		_, count, _ := strings.Cut(said["Commandstats"]["cmdstat_"+name], "rejected_calls=")
+		count, _, _ = strings.Cut(count, ",")
+		calls, _ := strconv.Atoi(count)
+		n += calls
+	}
+	return n
+}
+
+// Servers log refused commands. If both TIME and INFO are refused, only the status asks for the
+// clock again, and so notices a granted right.
+func TestUnavailableClockIsRarelyRequested(t *testing.T) {
+	server := servertest.StartRedis(t)
+	ctx, admin := t.Context(), server.Client(t)
+	m := testMaster(t, viewer(t, server, "-time", "-info"))
+	read := func() {
+		t.Helper()
+		m.typed.remember("lock:a", shape{kind: recipe.TypeZSet})
+		must.Succeed(t, m.readAuxiliary(ctx, m.newReadings([]string{"lock:a"}, false), true))
+	}
+	must.Have(m.ReadStatus(ctx))(t)
+	before := rejected(t, admin, "info", "time")
+	must.True(t, before > 0, "nothing was refused")
+	for range 5 {
+		read()
+		must.True(t, m.clock.unknown.Load() != nil, "the clock is known")
+	}
+	must.Equal(t, rejected(t, admin, "info", "time"), before, "refused commands")
+	viewer(t, server, "-time")
+	must.Have(m.ReadStatus(ctx))(t)
+	read()
+	must.True(t, m.clock.unknown.Load() == nil, "the clock is unknown after INFO was granted", m.clock.unknown.Load())
 }

@@ -2,7 +2,6 @@ package node
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -15,36 +14,47 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
+const (
+	emptied = "lock:a" // the key of these tests
+	owner   = "285475da-9152-4c83-822a-67ee2f116a79:52"
+	member  = "web1_11_0c4f1b2e9d8a4f6fb1f0a7c3d5e60718"
+)
+
 // Another program may replace a collection with an empty string.
 func TestEmptyStringReplacingCollectionIsRead(t *testing.T) {
 	server := servertest.StartRedis(t)
-	c := server.Client(t)
-	const key = "lock:a"
-	m := New(server.Addr, redis.UniversalOptions{Addrs: []string{server.Addr}}, Settings{Timeout: 30 * time.Second, Now: time.Now})
-	defer m.Close()
+	c, m := server.Client(t), testMaster(t, at(server.Addr))
+	read := func(about string, empty bool) {
+		t.Helper()
+		v := must.Have(m.Votes(t.Context(), []string{emptied}))(t)[0]
+		if !v.Up || !v.Present || v.Foreign || empty != (v.Value == "") {
+			t.Errorf("%s: %+v", about, v)
+		}
+	}
 	for _, kind := range []recipe.KeyType{recipe.TypeHash, recipe.TypeZSet, recipe.TypeSet} {
-		m.typed.remember(key, shape{kind: kind})
-		must.Succeed(t, c.Set(t.Context(), key, "", 0).Err())
-		for n := range 2 {
-			votes, err := m.Votes(t.Context(), []string{key})
-			if err != nil || !votes[0].Up || !votes[0].Present || votes[0].Foreign || votes[0].Value != "" {
-				t.Errorf("known as %s, read %d: %+v, %v", kind, n, votes, err)
-			}
-		}
-		must.Equal(t, m.typed.shape(key).kind, recipe.TypeString, "remembered type")
+		m.typed.remember(emptied, shape{kind: kind})
+		send(t, c, []any{"set", emptied, ""})
+		read("known as "+string(kind), true)
+		read("known as a string", true)
+		must.Equal(t, m.typed.shape(emptied).kind, recipe.TypeString, "remembered type")
 	}
-	must.Succeed(t, c.Del(t.Context(), key).Err())
-	must.Succeed(t, c.HSet(t.Context(), key, "285475da-9152-4c83-822a-67ee2f116a79:52", 1).Err())
-	for _, step := range []func() error{
-		func() error { return nil },
-		func() error { return c.Set(t.Context(), key, "", time.Hour).Err() },
-		func() error { return nil },
-	} {
-		must.Succeed(t, step())
-		if votes, err := m.Votes(t.Context(), []string{key}); err != nil || !votes[0].Up || !votes[0].Present {
-			t.Errorf("%+v, %v", votes, err)
-		}
+	send(t, c, []any{"del", emptied}, []any{"hset", emptied, owner, 1})
+	read("a hash", false)
+	send(t, c, []any{"set", emptied, "", "px", 3600_000})
+	read("a replaced hash", true)
+	read("a known string", true)
+}
+
+// readWithout reads the key as a user without the denied commands. During the read, change happens.
+func readWithout(t *testing.T, server *servertest.Redis, denied []string, change *endsBetween) inspect.Vote {
+	t.Helper()
+	options := viewer(t, server, denied...)
+	reader := redis.NewClient(&redis.Options{Addr: server.Addr, Username: options.Username, Password: options.Password})
+	defer reader.Close()
+	if change != nil {
+		reader.AddHook(change)
 	}
+	return must.Have(ReadKey(t.Context(), time.Now, reader, server.Addr, emptied, 30*time.Second))(t)
 }
 
 // Without EXISTS, TYPE or PTTL may still distinguish an empty string from a missing key. Otherwise
@@ -52,35 +62,31 @@ func TestEmptyStringReplacingCollectionIsRead(t *testing.T) {
 func TestEmptyStringIsRecognisedWithoutExists(t *testing.T) {
 	server := servertest.StartRedis(t)
 	admin := server.Client(t)
-	const key = "lock:a"
-	for n, denied := range [][]any{
+	gone := &endsBetween{commands: []string{"getrange"}, end: func() { admin.Del(t.Context(), emptied) }}
+	for _, denied := range [][]string{
 		{"-exists"},
 		{"-exists", "-type"},
 		{"-exists", "-pttl"},
 		{"-exists", "-type", "-pttl"},
 	} {
-		user := fmt.Sprint("viewer", n)
-		must.Succeed(t, admin.Do(t.Context(), append([]any{"acl", "setuser", user, "on", ">pw", "~*", "&*", "+@all"}, denied...)...).Err())
-		for name, write := range map[string]func() error{
-			"absent":  func() error { return admin.Del(t.Context(), key).Err() },
-			"empty":   func() error { return admin.Set(t.Context(), key, "", 0).Err() },
-			"ran out": func() error { return admin.Set(t.Context(), key, "x", 0).Err() },
+		unknown := len(denied) == 3
+		for name, write := range map[string][]any{
+			"absent":  {"del", emptied},
+			"empty":   {"set", emptied, ""},
+			"ran out": {"set", emptied, "x"},
 		} {
-			must.Succeed(t, write())
-			reader := redis.NewClient(&redis.Options{Addr: server.Addr, Username: user, Password: "pw"})
-			if name == "ran out" {
-				reader.AddHook(&endsBetween{end: func() { admin.Del(t.Context(), key) }})
+			send(t, admin, write)
+			var change *endsBetween
+			if gone.done = false; name == "ran out" {
+				change = gone
 			}
-			vote, err := ReadKey(t.Context(), time.Now, reader, server.Addr, key, 30*time.Second)
-			reader.Close()
-			switch untold := len(denied) == 3; {
-			case err != nil, vote.Up == untold:
-				t.Errorf("%s, %v: %+v, %v", name, denied, vote, err)
-			case vote.Present != (name == "empty" && !untold):
-				t.Errorf("%s, %v: present %v", name, denied, vote.Present)
-			case untold && !slices.ContainsFunc(vote.Unseen, func(u inspect.Unseen) bool { return u.Aspect == inspect.AspectVotes && u.Right != "" }):
-				t.Errorf("%s, %v: %+v", name, denied, vote.Unseen)
-			}
+			vote := readWithout(t, server, denied, change)
+			must.Equal(t, vote.Up, !unknown, name, denied, "up")
+			must.Equal(t, vote.Present, name == "empty" && !unknown, name, denied, "present")
+			named := slices.ContainsFunc(vote.Unseen, func(u inspect.Unseen) bool {
+				return u.Aspect == inspect.AspectVotes && u.Right != ""
+			})
+			must.True(t, named || !unknown, name, denied, vote.Unseen)
 		}
 	}
 }
@@ -89,25 +95,18 @@ func TestEmptyStringIsRecognisedWithoutExists(t *testing.T) {
 func TestKeyTakenDuringReadHasHolder(t *testing.T) {
 	server := servertest.StartRedis(t)
 	admin := server.Client(t)
-	const key = "lock:a"
-	for n, denied := range [][]any{{"-exists"}, {"-exists", "-type"}} {
-		user := fmt.Sprint("taken", n)
-		must.Succeed(t, admin.Do(t.Context(), append([]any{"acl", "setuser", user, "on", ">pw", "~*", "&*", "+@all"}, denied...)...).Err())
-		for name, take := range map[string]func(){
-			"string": func() { admin.Set(t.Context(), key, "next", time.Hour) },
-			"hash": func() {
-				admin.Del(t.Context(), key)
-				admin.HSet(t.Context(), key, "285475da-9152-4c83-822a-67ee2f116a79:52", 1)
-			},
+	for _, denied := range [][]string{{"-exists"}, {"-exists", "-type"}} {
+		for name, take := range map[string][][]any{
+			"string": {{"set", emptied, "next", "px", 3600_000}},
+			"hash":   {{"del", emptied}, {"hset", emptied, owner, 1}},
 		} {
-			must.Succeed(t, admin.Set(t.Context(), key, "before", 0).Err())
-			reader := redis.NewClient(&redis.Options{Addr: server.Addr, Username: user, Password: "pw"})
-			reader.AddHook(&endsBetween{end: take})
-			vote, err := ReadKey(t.Context(), time.Now, reader, server.Addr, key, 30*time.Second)
-			reader.Close()
-			if err != nil || vote.Up && !vote.Present && vote.Held == nil || vote.Value == "" && !vote.Unknown(inspect.AspectHolders) || name == "string" && vote.Value != "next" {
-				t.Errorf("taken by a %s, %v: %+v, %v", name, denied, vote, err)
-			}
+			send(t, admin, []any{"set", emptied, "before"})
+			vote := readWithout(t, server, denied, &endsBetween{
+				commands: []string{"getrange"}, end: func() { send(t, admin, take...) },
+			})
+			must.True(t, !vote.Up || vote.Present || vote.Held != nil, "absent, taken by a", name, denied, vote)
+			must.True(t, vote.Value != "" || vote.Unknown(inspect.AspectHolders), "no holder of a", name, denied, vote)
+			must.True(t, name != "string" || vote.Value == "next", "another holder of a", name, denied, vote)
 		}
 	}
 }
@@ -116,56 +115,47 @@ func TestKeyTakenDuringReadHasHolder(t *testing.T) {
 func TestCollectionEndingDuringReadIsAbsent(t *testing.T) {
 	server := servertest.StartRedis(t)
 	admin := server.Client(t)
-	const key = "lock:a"
+	reads := []string{"hscan", "sscan", "zrange"}
 	for _, write := range [][]any{
-		{"hset", key, "285475da-9152-4c83-822a-67ee2f116a79:52", 1},
-		{"zadd", key, time.Now().Add(time.Hour).UnixMilli(), "web1_11_0c4f1b2e9d8a4f6fb1f0a7c3d5e60718"},
-		{"sadd", key, "web1_11_0c4f1b2e9d8a4f6fb1f0a7c3d5e60718"},
+		{"hset", emptied, owner, 1},
+		{"zadd", emptied, time.Now().Add(time.Hour).UnixMilli(), member},
+		{"sadd", emptied, member},
 	} {
-		must.Succeed(t, admin.Do(t.Context(), write...).Err())
-		reader := redis.NewClient(&redis.Options{Addr: server.Addr})
-		ends := &endsBetween{end: func() { admin.Del(t.Context(), key) }, collection: true}
-		reader.AddHook(ends)
-		vote, err := ReadKey(t.Context(), time.Now, reader, server.Addr, key, 30*time.Second)
-		reader.Close()
-		if err != nil || !ends.done || !vote.Up || vote.Present || vote.Foreign || vote.Held != nil {
-			t.Errorf("%v: ended %v; %+v, %v", write[0], ends.done, vote, err)
+		send(t, admin, write)
+		ends := &endsBetween{commands: reads, end: func() { admin.Del(t.Context(), emptied) }}
+		vote := readWithout(t, server, nil, ends)
+		if !ends.done || !vote.Up || vote.Present || vote.Foreign || vote.Held != nil {
+			t.Errorf("%v: ended %v; %+v", write[0], ends.done, vote)
 		}
 	}
 }
 
-// endsBetween calls end between two commands of one read.
+// endsBetween empties the reply to the first of some commands, as if the key had ended before it, and
+// then calls end.
 type endsBetween struct {
 	servertest.Hook
-	end        func()
-	collection bool
-	done       bool
+	commands []string
+	end      func()
+	done     bool
 }
 
 func (e *endsBetween) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
 		err := next(ctx, cmds)
 		for _, cmd := range cmds {
-			if e.done {
-				break
+			if e.done || cmd.Err() != nil || !slices.Contains(e.commands, cmd.Name()) {
+				continue
 			}
-			switch value := cmd.(type) {
+			switch reply := cmd.(type) {
 			case *redis.StringCmd:
-				if e.done = cmd.Name() == "getrange" && !e.collection; e.done {
-					value.SetVal("")
-				}
+				reply.SetVal("")
 			case *redis.ScanCmd:
-				if e.done = e.collection && value.Err() == nil; e.done {
-					value.SetVal(nil, 0)
-				}
+				reply.SetVal(nil, 0)
 			case *redis.ZSliceCmd:
-				if e.done = e.collection && value.Err() == nil; e.done {
-					value.SetVal(nil)
-				}
+				reply.SetVal(nil)
 			}
-			if e.done {
-				e.end()
-			}
+			e.done = true
+			e.end()
 		}
 		return err
 	}

@@ -2,11 +2,9 @@ package node
 
 import (
 	"context"
-	"errors"
 	"path"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
@@ -16,66 +14,39 @@ import (
 )
 
 // writes are commands that change something or reveal more than a reader needs.
-var writes = [][]any{
-	{"set", "lock:a", "two"},
-	{"SET", "lock:a", "two"},
-	{"del", "lock:a"},
-	{"unlink", "lock:a"},
-	{"pexpire", "lock:a", 1},
-	{"eval", "return 1", 0},
-	{"evalsha", "x", 0},
-	{"fcall", "f", 0},
-	{"getdel", "lock:a"},
-	{"getex", "lock:a"},
-	{"publish", "c", "m"},
-	{"flushall"},
-	{"config", "get", "*"},
-	{"keys", "*"},
-	{"monitor"},
-	{"memory", "purge"},
-	{"memory", "doctor"},
-	{"zrangestore", "a", "b", 0, 1},
-	{"hset", "lock:a", "f", 1},
-	{"zrem", "lock:a", "m"},
-	{"lpop", "lock:a"},
-	{"srem", "lock:a", "m"},
-	{"spublish", "c", "m"},
-	{"client", "kill", "id", 1},
-	{"client", "pause", 1},
-	{"client", "setname", "x"},
-	{"client"},
-	{"multi"},
-	{"debug", "sleep", 1},
-	{"script", "flush"},
-	{"cluster", "reset"},
-	{"command", "getkeys"},
-	{"wait", 1, 1},
-	{7},
-}
+const writes = `set lock:a two; SET lock:a two; del lock:a; unlink lock:a; pexpire lock:a 1; getdel lock:a; getex lock:a
+	hset lock:a f 1; zrem lock:a m; lpop lock:a; srem lock:a m; zrangestore a b 0 1
+	eval return 0; evalsha x 0; fcall f 0; multi; publish c m; spublish c m; wait 1 1
+	flushall; config get *; keys *; monitor; memory purge; memory doctor; debug sleep 1; script flush; cluster reset
+	client; client kill id 1; client pause 1; client setname x; command getkeys`
 
 func TestOnlyReadCommandsAreSent(t *testing.T) {
 	mini := miniredis.RunT(t)
 	mini.Set("lock:a", "one")
-	m := New("a", redis.UniversalOptions{Addrs: []string{mini.Addr()}}, Settings{Timeout: time.Second, Now: time.Now})
-	defer m.Close()
+	m := testMaster(t, at(mini.Addr()))
 	ctx, sent := context.Background(), &m.sent.commands
 	client := must.Have(m.connect(ctx))(t)
-	if v, err := client.GetRange(ctx, "lock:a", 0, 10).Result(); err != nil || v != "one" {
-		t.Fatalf("a read: %q, %v", v, err)
-	}
+	must.Equal(t, must.Have(client.GetRange(ctx, "lock:a", 0, 10).Result())(t), "one", "a read")
 	before := sent.Load()
-	for _, args := range writes {
+	commands := [][]any{{7}}
+	for _, command := range strings.FieldsFunc(writes, func(r rune) bool { return r == ';' || r == '\n' }) {
+		var args []any
+		for word := range strings.FieldsSeq(command) {
+			args = append(args, word)
+		}
+		commands = append(commands, args)
+	}
+	for _, args := range commands {
 		must.Be(t, client.Do(ctx, args...).Err(), ErrRefused, args)
 		pipe := client.Pipeline()
 		read := pipe.Get(ctx, "lock:a")
 		pipe.Do(ctx, args...)
-		if _, err := pipe.Exec(ctx); !errors.Is(err, ErrRefused) || !errors.Is(read.Err(), ErrRefused) {
-			t.Errorf("%v in a pipeline: %v", args, err)
-		}
+		_, err := pipe.Exec(ctx)
+		must.Be(t, err, ErrRefused, args, "in a pipeline")
+		must.Be(t, read.Err(), ErrRefused, "a read with", args)
 	}
-	if _, err := client.TxPipelined(ctx, func(p redis.Pipeliner) error { p.Get(ctx, "lock:a"); return nil }); !errors.Is(err, ErrRefused) {
-		t.Errorf("a transaction: %v", err)
-	}
+	_, err := client.TxPipelined(ctx, func(p redis.Pipeliner) error { return p.Get(ctx, "lock:a").Err() })
+	must.Be(t, err, ErrRefused, "a transaction")
 	if v, _ := mini.Get("lock:a"); v != "one" || sent.Load() != before {
 		t.Errorf("something was sent: %q, %d commands", v, sent.Load()-before)
 	}

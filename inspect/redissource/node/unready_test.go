@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -24,12 +23,9 @@ import (
 // lost its master.
 func TestServerRefusingAllKeysIsDown(t *testing.T) {
 	server := servertest.StartRedis(t)
-	admin, ctx := redis.NewClient(&redis.Options{Addr: server.Addr}), t.Context()
-	defer admin.Close()
-	m := New(server.Addr, redis.UniversalOptions{Addrs: []string{server.Addr}}, Settings{Timeout: 30 * time.Second, Now: time.Now})
-	defer m.Close()
+	ctx, m := t.Context(), testMaster(t, at(server.Addr))
 	must.Have(m.ReadStatus(ctx))(t)
-	loseMaster(t, admin)
+	loseMaster(t, server.Client(t))
 	if _, err := m.Votes(ctx, []string{"lock:a"}); !redisreply.Starts(err, "MASTERDOWN") {
 		t.Fatal("keys are not refused:", err)
 	}
@@ -42,88 +38,43 @@ func TestServerRefusingAllKeysIsDown(t *testing.T) {
 // instead of flapping.
 func TestServerAnsweringOnlyPingIsDown(t *testing.T) {
 	server := servertest.StartRedis(t)
-	admin, ctx := redis.NewClient(&redis.Options{Addr: server.Addr}), t.Context()
-	defer admin.Close()
-	addr := answeringPing(t, server.Addr)
-	m := New(addr, redis.UniversalOptions{Addrs: []string{addr}}, Settings{Timeout: 30 * time.Second, Now: time.Now})
-	defer m.Close()
+	admin, ctx := server.Client(t), t.Context()
+	m := testMaster(t, at(answeringPing(t, server.Addr)))
 	must.Have(m.ReadStatus(ctx))(t)
 	loseMaster(t, admin)
-	if err := m.do(ctx, func(ctx context.Context, c redis.UniversalClient) error { return c.Ping(ctx).Err() }); err != nil {
-		t.Fatal("PING failed:", err)
-	}
+	err := m.do(ctx, func(ctx context.Context, c redis.UniversalClient) error { return c.Ping(ctx).Err() })
+	must.Succeed(t, err)
 	if st, err := m.ReadStatus(ctx); !redisreply.Starts(err, "MASTERDOWN") {
 		t.Errorf("%v, %+v", err, st)
 	}
-	must.Succeed(t, admin.ConfigSet(ctx, "replica-serve-stale-data", "yes").Err())
-	if st, err := m.ReadStatus(ctx); err != nil || st.Role != RoleReplica {
-		t.Errorf("serving stale data: %v, %+v", err, st)
-	}
+	send(t, admin, []any{"config", "set", "replica-serve-stale-data", "yes"})
+	must.Equal(t, must.Have(m.ReadStatus(ctx))(t).Role, RoleReplica, "role while serving stale data")
 }
 
 // answeringPing starts a proxy that answers PING when the server refuses it, and returns its address.
 func answeringPing(t *testing.T, server string) string {
 	t.Helper()
-	listener := must.Have(net.Listen("tcp", "127.0.0.1:0"))(t)
-	var open sync.WaitGroup
-	t.Cleanup(func() { listener.Close(); open.Wait() })
-	open.Go(func() {
-		for {
-			client, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			behind, err := net.Dial("tcp", server)
-			if err != nil {
-				client.Close()
-				return
-			}
-			var pinged atomic.Bool
-			open.Go(func() {
-				defer behind.Close()
-				forward(behind, client, func(request []byte) []byte {
-					pinged.Store(bytes.Contains(bytes.ToLower(request), []byte("\r\nping\r\n")))
-					return request
-				})
-			})
-			open.Go(func() {
-				defer client.Close()
-				forward(client, behind, func(reply []byte) []byte {
-					if end := bytes.Index(reply, []byte("\r\n")); pinged.Load() && bytes.HasPrefix(reply, []byte("-MASTERDOWN")) {
-						return append([]byte("+PONG"), reply[end:]...)
-					}
-					return reply
-				})
-			})
+	var pinged atomic.Bool // by the newest request; there is one at a time
+	behind := servertest.StartRelay(t, server, func(_ int, said []byte, client io.Writer) error {
+		if end := bytes.Index(said, []byte("\r\n")); pinged.Load() && bytes.HasPrefix(said, []byte("-MASTERDOWN")) {
+			said = append([]byte("+PONG"), said[end:]...)
 		}
+		_, err := client.Write(said)
+		return err
 	})
-	return listener.Addr().String()
-}
-
-// forward copies from one connection to another, with each chunk changed.
-func forward(to io.Writer, from io.Reader, change func([]byte) []byte) {
-	buffer := make([]byte, 1<<16)
-	for {
-		n, err := from.Read(buffer)
-		if err != nil {
-			return
-		}
-		if _, err := to.Write(change(buffer[:n])); err != nil {
-			return
-		}
-	}
+	return servertest.StartLiar(t, behind, func(_ int, requests []byte, _ io.Writer) bool {
+		pinged.Store(bytes.Contains(bytes.ToLower(requests), []byte("\r\nping\r\n")))
+		return false
+	}).Addr
 }
 
 // The server accepts CLIENT TRACKING but fails the first ping. The pusher must not report success,
 // and must wait before it tries again.
 func TestDroppedTrackingConnectionIsRetriedLater(t *testing.T) {
 	server := servertest.StartRedis(t)
-	admin := server.Client(t)
-	loseMaster(t, admin)
+	loseMaster(t, server.Client(t))
 	ctx, cancel := context.WithCancel(t.Context())
-	m := New(server.Addr, redis.UniversalOptions{Addrs: []string{server.Addr}}, Settings{Timeout: 30 * time.Second, Now: time.Now})
-	defer m.Close()
-	p := &Pusher{Master: m, Heard: func(time.Time) {}, Prefixes: []string{""}}
+	p := &Pusher{Master: testMaster(t, at(server.Addr)), Heard: func(time.Time) {}, Prefixes: []string{""}}
 	began, ended := time.Now(), 0
 	p.Run(ctx, func(yes bool, _ *inspect.Unseen) {
 		must.True(t, !yes, "reported as pushing")
@@ -168,23 +119,15 @@ func loseMaster(t *testing.T, admin *redis.Client) {
 	gone := must.Have(net.Listen("tcp", "127.0.0.1:0"))(t)
 	_, port, _ := net.SplitHostPort(gone.Addr().String())
 	gone.Close()
-	for _, words := range [][]any{{"config", "set", "replica-serve-stale-data", "no"}, {"replicaof", "127.0.0.1", port}} {
-		must.Succeed(t, admin.Do(t.Context(), words...).Err())
-	}
+	stale := []any{"config", "set", "replica-serve-stale-data", "no"}
+	send(t, admin, stale, []any{"replicaof", "127.0.0.1", port})
 }
 
 // A connection refused at the handshake yields no facts, not even that a key is absent.
 func TestRefusedConnectionYieldsNoFacts(t *testing.T) {
 	server := servertest.StartRedis(t, "--databases", "1")
-	ctx := context.Background()
-	admin := server.Client(t)
-	for _, words := range [][]any{
-		{"set", "lock:a", "one"},
-		{"acl", "setuser", "disabled", "off", ">pw", "allkeys", "allchannels", "+@all"},
-		{"acl", "setuser", "viewer", "on", ">pw", "allkeys", "allchannels", "+@all", "-select"},
-	} {
-		must.Succeed(t, admin.Do(ctx, words...).Err())
-	}
+	viewer(t, server, "-select")
+	send(t, server.Client(t), []any{"set", "lock:a", "one"}, []any{"acl", "setuser", "disabled", "off", ">pw"})
 	for name, options := range map[string]redis.UniversalOptions{
 		"a disabled user":  {Username: "disabled", Password: "pw"},
 		"another password": {Username: "viewer", Password: "old"},
@@ -193,8 +136,7 @@ func TestRefusedConnectionYieldsNoFacts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			options.Addrs = []string{server.Addr}
-			m := New(server.Addr, options, Settings{Timeout: 30 * time.Second, Now: time.Now})
-			defer m.Close()
+			ctx, m := t.Context(), testMaster(t, options)
 			if votes, err := m.Votes(ctx, []string{"lock:a"}); err == nil {
 				t.Errorf("the key was read: %+v", votes)
 			}

@@ -1,7 +1,6 @@
 package node
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -57,12 +56,9 @@ func TestRefusedWritesAreReported(t *testing.T) {
 			for _, line := range tt.does {
 				prepare(t, c, line)
 			}
-			m := New(server.Addr, redis.UniversalOptions{Addrs: []string{server.Addr}}, Settings{Timeout: 30 * time.Second, Now: time.Now})
-			defer m.Close()
-			st, err := m.ReadStatus(t.Context())
-			if err != nil || st.WritesRefused != tt.want || len(st.Unseen) > 0 {
-				t.Errorf("%q, %v, %v: want %q", st.WritesRefused, st.Unseen, err, tt.want)
-			}
+			st := must.Have(testMaster(t, at(server.Addr)).ReadStatus(t.Context()))(t)
+			must.Equal(t, st.WritesRefused, tt.want, "refused")
+			must.Equal(t, len(st.Unseen), 0, "unseen", st.Unseen)
 			set, del := c.Set(t.Context(), "lock:new", "a", time.Minute).Err(), c.Del(t.Context(), "old").Err()
 			if (set != nil) != tt.set || (del != nil) != tt.del {
 				t.Errorf("SET: %v, DEL: %v", set, del)
@@ -87,10 +83,8 @@ func prepare(t *testing.T, c *redis.Client, line string) {
 	if err := c.Do(t.Context(), words...).Err(); err != nil && !redisreply.Starts(err, "MISCONF") {
 		t.Fatalf("%s: %v", line, err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
 	must.Become(t, "the save fails", func() bool {
-		return line != "bgsave" || infoField(c.Info(ctx, "persistence").Val(), "rdb_last_bgsave_status") == "err"
+		return line != "bgsave" || infoField(c.Info(t.Context(), "persistence").Val(), "rdb_last_bgsave_status") == "err"
 	})
 }
 
@@ -100,42 +94,40 @@ func TestFullMasterRefusesSomeLockCommands(t *testing.T) {
 	server := servertest.StartRedis(t)
 	c := server.Client(t)
 	const redisson, value, queue = "lock:redisson", "lock:value", "lock:queue"
-	c.HSet(t.Context(), redisson, "owner:1", 1)
-	c.PExpire(t.Context(), redisson, time.Hour)
-	c.Set(t.Context(), value, "a", time.Hour)
-	c.ZAdd(t.Context(), queue, redis.Z{Score: 1, Member: "a"})
-	must.Succeed(t, c.ConfigSet(t.Context(), "maxmemory", "1").Err())
-	eval := func(script, key string, args ...any) error {
-		return c.Eval(t.Context(), script, []string{key}, args...).Err()
-	}
+	send(t, c, [][]any{
+		{"hset", redisson, "owner:1", 1},
+		{"pexpire", redisson, 3600_000},
+		{"set", value, "a", "px", 3600_000},
+		{"zadd", queue, 1, "a"},
+		{"config", "set", "maxmemory", 1},
+	}...)
+	const (
+		renewHash = `if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 1 then
+			return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end return 0`
+		unlockHash = `if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then return 0 end
+			if redis.call('HINCRBY', KEYS[1], ARGV[1], -1) > 0 then return 0 end return redis.call('DEL', KEYS[1])`
+		renewValue = `if redis.call('GET', KEYS[1]) == ARGV[1] then
+			return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end return 0`
+		deleteValue = `if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0`
+	)
 	for _, tt := range []struct {
 		name    string
-		do      func() error
 		refused bool
+		command []any
 	}{
-		{"Redisson's renewal", func() error {
-			return eval(`if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 1 then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end return 0`, redisson, "owner:1", 30_000)
-		}, false},
-		{"Redisson's unlock", func() error {
-			return eval(`if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then return 0 end
-if redis.call('HINCRBY', KEYS[1], ARGV[1], -1) > 0 then return 0 end return redis.call('DEL', KEYS[1])`, redisson, "owner:1")
-		}, true},
-		{"SET XX as a renewal", func() error { return c.SetXX(t.Context(), value, "a", time.Hour).Err() }, true},
-		{"ZADD as a renewal", func() error { return c.ZAdd(t.Context(), queue, redis.Z{Score: 2, Member: "a"}).Err() }, true},
-		{"GET and PEXPIRE", func() error {
-			return eval(`if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end return 0`, value, "a", 30_000)
-		}, false},
-		{"GET and DEL", func() error {
-			return eval(`if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0`, value, "a")
-		}, false},
+		{"Redisson's renewal", false, []any{"eval", renewHash, 1, redisson, "owner:1", 30_000}},
+		{"Redisson's unlock", true, []any{"eval", unlockHash, 1, redisson, "owner:1"}},
+		{"SET XX as a renewal", true, []any{"set", value, "a", "px", 3600_000, "xx"}},
+		{"ZADD as a renewal", true, []any{"zadd", queue, 2, "a"}},
+		{"GET and PEXPIRE", false, []any{"eval", renewValue, 1, value, "a", 30_000}},
+		{"GET and DEL", false, []any{"eval", deleteValue, 1, value, "a"}},
 	} {
-		if err := tt.do(); (err != nil) != tt.refused || err != nil && !strings.Contains(err.Error(), "OOM") {
+		err := c.Do(t.Context(), tt.command...).Err()
+		if (err != nil) != tt.refused || err != nil && !strings.Contains(err.Error(), "OOM") {
 			t.Errorf("%s: %v, refused should be %v", tt.name, err, tt.refused)
 		}
 	}
-	if ttl := c.PTTL(t.Context(), redisson).Val(); ttl <= 0 {
-		t.Errorf("the TTL of Redisson's key is %v", ttl)
-	}
+	must.True(t, c.PTTL(t.Context(), redisson).Val() > 0, "Redisson's key is gone")
 }
 
 // Without PING, it is unknown whether a failed snapshot stops writes.
@@ -154,9 +146,7 @@ func TestFailedSaveWithoutPingIsUnknown(t *testing.T) {
 		if st.WritesRefused != "" || (len(st.Unseen) == 1) != unknown {
 			t.Errorf("%q: %q, %v", info, st.WritesRefused, st.Unseen)
 		}
-		if unknown && st.Unseen[0].Right != "+ping" {
-			t.Errorf("%+v", st.Unseen[0])
-		}
+		must.True(t, !unknown || st.Unseen[0].Right == "+ping", st.Unseen)
 	}
 }
 
