@@ -36,27 +36,22 @@ func clients() map[int64]Session {
 	return m
 }
 
-// manyLocks returns an observer of n locks with ten contenders each.
-func manyLocks(b *testing.B, locks int) *Observer {
-	b.Helper()
-	o := NewObserver(func() time.Time { return now }, script{})
-	o.Diagnose(testRules(), time.Hour)
-	o.apply(sourceUpdate{0, Update{Backend: &Backend{Name: "zk", Kind: ZooKeeper, State: Connected, Mode: ModeWatch}, Sessions: clients()}})
-	for i := range locks {
-		o.apply(sourceUpdate{0, Update{Put: []*Lock{curatorLock(i, 0)}}})
-	}
-	o.apply(sourceUpdate{0, Update{Backend: zkUp}})
-	o.publish()
-	return o
-}
-
 // BenchmarkContenderMemory measures the memory of a contender in a snapshot, including names but
 // not the source's own copy.
 func BenchmarkContenderMemory(b *testing.B) {
 	const locks = 100_000
 	for b.Loop() {
 		before := heap()
-		o := manyLocks(b, locks)
+		o := NewObserver(func() time.Time { return now }, script{})
+		o.Diagnose(testRules(), time.Hour)
+		up := *zkUp
+		up.FirstPass = false
+		o.apply(sourceUpdate{0, Update{Backend: &up, Sessions: clients()}})
+		for i := range locks {
+			o.apply(sourceUpdate{0, Update{Put: []*Lock{curatorLock(i, 0)}}})
+		}
+		o.apply(sourceUpdate{0, Update{Backend: zkUp}})
+		o.publish()
 		b.ReportMetric(float64(heap()-before)/(10*locks), "bytes/contender")
 		runtime.KeepAlive(o)
 	}

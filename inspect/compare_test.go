@@ -52,12 +52,6 @@ func manyQueues(t *testing.T, n int) (locks []*Lock) {
 // lock as its kind.
 func short(events []Event) string {
 	var words []string
-	number := func(name Untrusted) string {
-		if i := strings.LastIndex(name.Raw(), "0"); i >= 0 && strings.Contains(name.Raw(), "__") {
-			return strings.TrimLeft(name.Raw()[len(name)-10:], "0")
-		}
-		return name.String()
-	}
 	for _, e := range events {
 		switch {
 		case e.Finding != nil:
@@ -71,6 +65,14 @@ func short(events []Event) string {
 		}
 	}
 	return strings.Join(words, ", ")
+}
+
+// number shortens the name of an entry to its number.
+func number(name Untrusted) string {
+	if strings.Contains(name.Raw(), "__") {
+		return strings.TrimLeft(name.Raw()[len(name)-10:], "0")
+	}
+	return name.String()
 }
 
 func TestCompareQueues(t *testing.T) {
@@ -237,64 +239,6 @@ func TestEvictionPolicies(t *testing.T) {
 	} {
 		s := &Server{Addr: "a", MaxMemory: tt.memory, EvictionPolicy: tt.policy}
 		must.Equal(t, s.MayEvict(&Vote{Addr: "a", Present: true, NoExpiry: tt.noExpiry}), tt.wantEvict, tt)
-	}
-}
-
-// A key that was not read for a while before its expiry may have been released, so it is not
-// reported as expired.
-func TestUnreadKeyIsNotReportedExpired(t *testing.T) {
-	id := ID{"redis", "k"} // it expires in 1 s
-	is := KeyLock(id, ballots("-"), now.Add(time.Second))
-	for name, tt := range map[string]struct {
-		seen time.Duration // after now
-		want string
-		sure recipe.Confidence
-	}{
-		"read just before":  {900 * time.Millisecond, "expired x", recipe.Likely},
-		"not read for long": {300 * time.Millisecond, "ended x", CertaintyUnknown},
-	} {
-		v := view{at: now.Add(time.Second), unseenSince: now.Add(tt.seen)}
-		events := compare(KeyLock(id, ballots("x"), now), is, v)
-		if got := short(events); got != tt.want || events[0].Certainty != tt.sure {
-			t.Errorf("%s: %q, %s", name, got, events[0].Certainty)
-		}
-		if got := events[0].Between; tt.want == "ended x" && got != (Interval{v.unseenSince, v.at}) {
-			t.Errorf("%s: between %v", name, got)
-		}
-	}
-}
-
-// Without push, a change between two distant reads is reported with an interval.
-func TestChangeBetweenDistantReadsIsUndated(t *testing.T) {
-	id := ID{"redis", "k"}
-	key := func(value string) *Lock { return KeyLock(id, ballots(value), now) }
-	for name, tt := range map[string]struct {
-		was, is *Lock
-		want    string // on a late read
-		sure    recipe.Confidence
-	}{
-		"came":     {nil, key("x"), "appeared, acquired x", recipe.Certain},
-		"acquired": {key("-"), key("x"), "acquired x", recipe.Certain},
-		"released": {&Lock{ID: id, State: StateHeld, Holders: []Contender{{Name: "x"}}}, &Lock{ID: id, State: StateFree}, "released x", recipe.Certain},
-		"handed":   {&Lock{ID: id, State: StateHeld, Holders: []Contender{{Name: "x"}}}, key("y"), "released x, handover x>y", recipe.Likely},
-	} {
-		for _, late := range []bool{false, true} {
-			v := view{at: now, unseenSince: now.Add(-MostLate)}
-			if late {
-				v.unseenSince = v.unseenSince.Add(-time.Millisecond)
-			}
-			events := compare(tt.was, tt.is, v)
-			if got := short(events); got != tt.want {
-				t.Errorf("%s: %q, want %q", name, got, tt.want)
-				continue
-			}
-			for _, e := range events {
-				must.Equal(t, e.Between == (Interval{v.unseenSince, now}), late, name, e.Kind, "between", e.Between)
-			}
-			if last := events[len(events)-1]; late && last.Certainty != tt.sure {
-				t.Errorf("%s: %s", name, last.Certainty)
-			}
-		}
 	}
 }
 

@@ -63,8 +63,6 @@ func (a *applied) next(t *testing.T) *Snapshot {
 	return must.Have(a.sub.Next(t.Context()))(t)
 }
 
-func (a *applied) holder() Contender { return a.locks.get(ID{"zk", "/l"}).Holders[0] }
-
 func expect(t *testing.T, what, got, want string) {
 	t.Helper()
 	must.Equal(t, got, want, what)
@@ -102,24 +100,6 @@ func TestReadingListedContendersCausesNoEvent(t *testing.T) {
 			must.True(t, h.HeldSince.IsZero(), name, h.Name, "has a grant date:", h.HeldSince)
 		}
 	}
-}
-
-// Grants that we saw keep their age when the backend's clock becomes known or is set.
-func TestClockChangesKeepGrantAges(t *testing.T) {
-	a := applying(t)
-	a.send(0, Update{Put: []*Lock{queueOf(t, "11 12")}, Backend: zkUp})
-	a.send(1, Update{Put: []*Lock{at(queueOf(t, "12 13"), 1)}})
-	ahead := *zkUp
-	ahead.Servers = []Server{{Addr: "a", State: ServerUp, ClockKnown: true, ClockOffset: 5 * time.Minute}}
-	a.send(10, Update{Backend: &ahead})
-	a.publish()
-	s := a.Snapshot()
-	l := s.Lock(ID{"zk", "/l"})
-	if age, _ := s.Age(l, &l.Holders[0], l.Holders[0].HeldSince, a.clock.at); age.Duration != 9*time.Second {
-		t.Errorf("held for %v, want 9s", age.Duration)
-	}
-	a.send(20, Update{Put: []*Lock{at(queueOf(t, "13"), 20)}})
-	must.Equal(t, a.history().Holds.Max, 19*time.Second, "longest hold in its history")
 }
 
 func TestASubscriptionKeepsTheNewestEvents(t *testing.T) {

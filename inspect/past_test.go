@@ -48,6 +48,23 @@ func holderAt(p *Past, id ID, at time.Time) string {
 	return s.Lock(id).Holders[0].Name.String()
 }
 
+// expectBytes checks that the bytes of all versions are counted, and in the budget.
+func expectBytes(t *testing.T, p *Past, budget int) {
+	t.Helper()
+	sum := 0
+	for id, e := range p.locks {
+		own := entrySize(id)
+		for _, v := range e.versions {
+			own += versionSize(v.lock)
+		}
+		must.Equal(t, own, e.bytes, "counted bytes of a lock")
+		must.True(t, len(e.versions) > 0, id, "has no versions")
+		sum += own
+	}
+	must.Equal(t, sum, p.Bytes(), "counted bytes")
+	must.True(t, sum <= budget, sum, "bytes, over the budget")
+}
+
 func TestPastMomentsAreExact(t *testing.T) {
 	f := film(NewPast(0, time.Second, 1<<30))
 	id := curatorLock(1, 0).ID
@@ -103,17 +120,7 @@ func TestNoisyLockLeavesQuietHistoryAlone(t *testing.T) {
 	if got := holderAt(f.past, quiet, start.Add(4*time.Minute)); got != second || first == second {
 		t.Errorf("the quiet lock's second holder is %q, want %q", got, second)
 	}
-	must.True(t, f.past.Bytes() <= budget, f.past.Bytes(), "bytes, over the budget")
-	sum := 0
-	for id, e := range f.past.locks {
-		own := entrySize(id)
-		for _, v := range e.versions {
-			own += versionSize(v.lock)
-		}
-		must.Equal(t, own, e.bytes, "counted bytes of a lock")
-		sum += own
-	}
-	must.Equal(t, sum, f.past.Bytes(), "counted bytes")
+	expectBytes(t, f.past, budget)
 	if _, about := f.past.At(start.Add(50 * time.Second)); about != 1 {
 		t.Errorf("%d locks are approximate, want the busy one", about)
 	}
@@ -141,14 +148,7 @@ func TestKeptStatesAreLimited(t *testing.T) {
 	if n := len(p.states); n < statesKept/4 || n > statesKept {
 		t.Errorf("%d states kept", n)
 	}
-	must.True(t, p.Bytes() <= budget, p.Bytes(), "bytes, over the budget")
-	sum := 0
-	for id, e := range p.locks {
-		if sum += e.bytes; len(e.versions) == 0 {
-			t.Errorf("%v has no versions", id)
-		}
-	}
-	must.Equal(t, sum, p.Bytes(), "counted bytes")
+	expectBytes(t, p, budget)
 	at := now.Add(2000 * time.Second)
 	if s, _ := p.At(at); s.Backends[0].Cost.Requests < 999 || s.Backends[0].Cost.Requests > 1600 {
 		t.Errorf("a state from another time: %d", s.Backends[0].Cost.Requests)

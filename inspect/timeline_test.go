@@ -77,6 +77,10 @@ func (a *applied) told(t *testing.T, subject string) string {
 		return secondOf(l.Holders[0].Since)
 	case "held":
 		return secondOf(l.Holders[0].HeldSince)
+	case "age":
+		s := a.next(t)
+		age, _ := s.Age(s.Lock(a.id), &l.Holders[0], l.Holders[0].HeldSince, a.clock.at)
+		return age.Duration.String()
 	case "state":
 		return string(l.State)
 	case "away":
@@ -102,12 +106,19 @@ func counted(t *testing.T, subject string, h *History) string {
 	switch subject {
 	case "history":
 		return fmt.Sprintf("grants %d, handovers %d, holds %d, waits %d", h.Grants, h.Handovers, h.Holds.Count, h.Waits.Count)
+	case "since":
+		return secondOf(h.Since)
 	case "recent":
 		var spans []string
 		for _, s := range h.Recent {
-			spans = append(spans, fmt.Sprintf("%d %s..%s", s.Session, secondOf(s.Granted), secondOf(s.Ended)))
+			who := number(s.Contender)
+			spans = append(spans, fmt.Sprintf("%s %s %s..%s", who, secondOf(s.Queued), secondOf(s.Granted), secondOf(s.Ended)))
 		}
 		return strings.Join(spans, ", ")
+	case "holds":
+		return fmt.Sprint(h.Holds.P50, h.Holds.P99, h.Holds.Max)
+	case "waits":
+		return fmt.Sprint(h.Waits.P50, h.Waits.P99, h.Waits.Max)
 	case "overtaken":
 		return strings.TrimPrefix(fmt.Sprint(h.Overtaken), "map")
 	case "renewals":

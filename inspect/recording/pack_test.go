@@ -12,34 +12,20 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// packedInto packs lines into a buffer and records its length after each.
-type packedInto struct {
-	to   bytes.Buffer
-	ends []int
-}
-
-func (p *packedInto) pack(t *testing.T, write func(line func([]byte))) {
-	t.Helper()
-	w := must.Have(Pack(&p.to))(t)
-	write(func(line []byte) {
-		must.Have(w.Write(line))(t)
-		p.ends = append(p.ends, p.to.Len())
-	})
-	must.Succeed(t, w.Close())
-}
-
 // A packed recording is flushed after each line, so a recording that a crash cuts off plays up to its
 // last line.
 func TestCrashedPackedRecordingStillPlays(t *testing.T) {
 	text := record(t, runs()...)
 	all := bytes.SplitAfter(bytes.TrimSuffix(text, []byte("\n")), []byte("\n"))
 	all[len(all)-1] = append(all[len(all)-1], '\n')
-	var p packedInto
-	p.pack(t, func(line func([]byte)) {
-		for _, l := range all {
-			line(l)
-		}
-	})
+	var packed bytes.Buffer
+	var ends []int // its length after each line
+	w := must.Have(Pack(&packed))(t)
+	for _, line := range all {
+		must.Have(w.Write(line))(t)
+		ends = append(ends, packed.Len())
+	}
+	must.Succeed(t, w.Close())
 	look := func(file []byte) (played int, r *Replay, span time.Time) {
 		t.Helper()
 		path := filepath.Join(t.TempDir(), "x.zst")
@@ -58,14 +44,14 @@ func TestCrashedPackedRecordingStillPlays(t *testing.T) {
 		n, _, span := look(bytes.Join(all[:lines], nil))
 		return n, span
 	}
-	for i, end := range p.ends {
+	for i, end := range ends {
 		want, until := plainly(i + 1)
-		if n, r, span := look(p.to.Bytes()[:end]); n != want || !r.Cut() || !span.Equal(until) {
+		if n, r, span := look(packed.Bytes()[:end]); n != want || !r.Cut() || !span.Equal(until) {
 			t.Errorf("cut after line %d: %d updates until %v, cut %v, want %d until %v", i+1, n, span, r.Cut(), want, until)
 		}
 	}
 	want, until := plainly(len(all))
-	if n, r, span := look(p.to.Bytes()); n != want || r.Cut() || !span.Equal(until) {
+	if n, r, span := look(packed.Bytes()); n != want || r.Cut() || !span.Equal(until) {
 		t.Errorf("whole: %d updates until %v, cut %v, want %d until %v", n, span, r.Cut(), want, until)
 	}
 	path := filepath.Join(t.TempDir(), "x.zst")
