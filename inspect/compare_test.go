@@ -2,7 +2,6 @@ package inspect
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -135,93 +134,55 @@ func TestReadingAChildIsNoEvent(t *testing.T) {
 	}
 }
 
+// A holder whose keys were deleted by the servers has not released the lock and still works as if
+// it held it. If those keys would not have given it a quorum, it has released the lock. A key that
+// disappeared early may have been renamed. A master's vote is compared with its previous one,
+// whatever their order.
 func TestCompareKeys(t *testing.T) {
+	const soon = time.Millisecond
 	id := ID{"redis", "k"} // the masters' keys expire after 1 s, 2 s, 3 s …: with three masters the quorum ends at 2 s
-	key := func(votes string, after time.Duration) *Lock { return KeyLock(id, ballots(votes), now.Add(after)) }
 	for _, tt := range []struct {
 		name, was, is string
 		after         time.Duration
 		restarted     string
 		want          string
+		sure          recipe.Confidence
 	}{
-		{"deleted in time", "x x x", "- - -", 1900 * time.Millisecond, "", "released x"},
-		{"ran out", "x x x", "- - -", 1960 * time.Millisecond, "", "expired x"},
-		{"ran out on a quorum", "x x x", "- - x", 2 * time.Second, "", "expired x"},
-		{"half deleted", "x x x", "- - x", time.Second, "", "released x"},
-		{"the rest of it", "- - x", "- - -", time.Second, "", ""},
-		{"the next one was quick", "x", "y", 10 * time.Millisecond, "", "released x, handover x>y"},
-		{"restarted without it", "x x x", "- - x", time.Second, "a", "ended x"},
-		{"another restarted", "x x x", "- - x", time.Second, "c", "released x"},
-		{"restarted and ran out", "x x x", "- - -", 2 * time.Second, "a", "expired x"},
-		{"one master less", "x x x", "x x -", time.Second, "", ""},
+		{"deleted in time, or renamed", "x x x", "- - -", 1900 * time.Millisecond, "", "released x", recipe.Likely},
+		{"ran out", "x x x", "- - -", 1960 * time.Millisecond, "", "expired x", ""},
+		{"ran out on a quorum", "x x x", "- - x", 2 * time.Second, "", "expired x", ""},
+		{"half deleted", "x x x", "- - x", time.Second, "", "released x", ""},
+		{"the rest of it", "- - x", "- - -", time.Second, "", "", ""},
+		{"the next one was quick", "x", "y", 10 * time.Millisecond, "", "released x, handover x>y", ""},
+		{"restarted without it", "x x x", "- - x", time.Second, "a", "ended x", ""},
+		{"another restarted", "x x x", "- - x", time.Second, "c", "released x", ""},
+		{"restarted and ran out", "x x x", "- - -", 2 * time.Second, "a", "expired x", ""},
+		{"one master less", "x x x", "x x -", time.Second, "", "", ""},
+		{"unsure on one", "x x x", "- -* x", soon, "", "ended x", CertaintyUnknown},
+		{"unsure where a quorum is left", "x x x", "-* x x", soon, "", "", ""},
+		{"unsure on one, released on the others", "x x x", "- -* -", soon, "", "released x", recipe.Likely},
+		{"unsure on one of a quorum", "x x -", "- -* -", soon, "", "released x", recipe.Likely},
+		{"unsure on one, and down on one", "x x x", "! - -*", soon, "", "ended x", CertaintyUnknown},
+		{"unsure on one, down on one, released elsewhere", "x x x x x", "! - -* - -", soon, "", "released x", recipe.Likely},
+		{"unsure on two", "x x x", "-* - -*", soon, "", "ended x", CertaintyUnknown},
+		{"unsure on the only one", "x", "-*", soon, "", "ended x", CertaintyUnknown},
+		{"unsure where it had no key", "x x -", "-* x -", soon, "", "ended x", CertaintyUnknown},
+		{"unsure, and retaken", "x x x", "y y* y*", soon, "", "ended x, acquired y", CertaintyUnknown},
+		{"unsure on one, and handed over", "x x x", "y y* y", soon, "", "released x, handover x>y", recipe.Likely},
+		{"a former master, which became a replica", "- x x", ". -* x", soon, "", "ended x", ""},
+		{"a former master, unsure where it had no key", "x x -", ". - -*", soon, "", "released x", ""},
 	} {
 		v := view{at: now.Add(tt.after), restarted: func(m Vote) bool { return m.Addr == tt.restarted }}
-		must.Equal(t, short(compare(key(tt.was, 0), key(tt.is, tt.after), v)), tt.want, tt.name)
-	}
-}
-
-// A holder whose keys were deleted by the servers has not released the lock and still works as if
-// it held it. If those keys would not have given it a quorum, it has released the lock. A key that
-// disappeared early may have been renamed.
-func TestServerDeletionIsNotARelease(t *testing.T) {
-	id := ID{"redis", "k"}
-	for name, tt := range map[string]struct {
-		was, is string
-		unsure  string // masters
-		want    string
-		sure    recipe.Confidence
-	}{
-		"deleted, or renamed":                            {"x x x", "- - -", "", "released x", recipe.Likely},
-		"unsure on one":                                  {"x x x", "- - x", "b", "ended x", CertaintyUnknown},
-		"unsure where a quorum is left":                  {"x x x", "- x x", "a", "", ""},
-		"unsure on one, released on the others":          {"x x x", "- - -", "b", "released x", recipe.Likely},
-		"unsure on one of a quorum":                      {"x x -", "- - -", "b", "released x", recipe.Likely},
-		"unsure on one, and down on one":                 {"x x x", "! - -", "c", "ended x", CertaintyUnknown},
-		"unsure on one, down on one, released elsewhere": {"x x x x x", "! - - - -", "c", "released x", recipe.Likely},
-		"unsure on two":                                  {"x x x", "- - -", "a c", "ended x", CertaintyUnknown},
-		"unsure on the only one":                         {"x", "-", "a", "ended x", CertaintyUnknown},
-		"unsure where it had no key":                     {"x x -", "- x -", "a", "ended x", CertaintyUnknown},
-		"unsure, and retaken":                            {"x x x", "y y y", "b c", "ended x, acquired y", CertaintyUnknown},
-		"unsure on one, and handed over":                 {"x x x", "y y y", "b", "released x, handover x>y", recipe.Likely},
-	} {
-		votes := ballots(tt.is)
-		for i := range votes {
-			votes[i].Unsure = strings.Contains(tt.unsure, votes[i].Addr)
-		}
-		v := view{at: now.Add(time.Millisecond)}
-		events := compare(KeyLock(id, ballots(tt.was), now), KeyLock(id, votes, v.at), v)
-		if got := short(events); got != tt.want || got != "" && (events[0].Certainty != tt.sure || events[0].Unseen()) {
-			t.Errorf("%s: %q, %+v", name, got, events)
+		events := compare(KeyLock(id, ballots(tt.was), now), KeyLock(id, ballots(tt.is), v.at), v)
+		must.Equal(t, short(events), tt.want, tt.name)
+		if tt.sure != "" && (events[0].Certainty != tt.sure || events[0].Unseen()) {
+			t.Errorf("%s: %+v", tt.name, events)
 		}
 	}
-}
-
-// A master's vote is compared with its previous one, whatever their order. A master that became a
-// replica has no vote. A single master may have a new address.
-func TestVotesAreComparedByTheirMasters(t *testing.T) {
-	id := ID{"redis", "k"}
-	without := func(addr string, votes []Vote) []Vote {
-		return slices.DeleteFunc(votes, func(v Vote) bool { return v.Addr == addr })
-	}
-	unsure := func(addr string, votes []Vote) []Vote {
-		for i := range votes {
-			votes[i].Unsure = votes[i].Addr == addr
-		}
-		return votes
-	}
-	moved := unsure("a", ballots("-"))
+	moved := ballots("-*") // a single master may have a new address
 	moved[0].Addr = "z"
-	for name, tt := range map[string]struct {
-		was, is []Vote
-		want    string
-	}{
-		"a former master":            {ballots("- x x"), without("a", unsure("b", ballots("- - x"))), "ended x"},
-		"unsure where it had no key": {ballots("x x -"), without("a", unsure("c", ballots("- - -"))), "released x"},
-		"the only one":               {ballots("x"), moved, "ended x"},
-	} {
-		v := view{at: now.Add(time.Millisecond)}
-		must.Equal(t, short(compare(KeyLock(id, tt.was, now), KeyLock(id, tt.is, v.at), v)), tt.want, name)
-	}
+	v := view{at: now.Add(soon)}
+	must.Equal(t, short(compare(KeyLock(id, ballots("x"), now), KeyLock(id, moved, v.at), v)), "ended x", "moved")
 }
 
 func TestEvictionPolicies(t *testing.T) {

@@ -12,11 +12,16 @@ import (
 
 var now = time.Date(2026, 11, 21, 9, 0, 10, 0, time.UTC)
 
-// ballots makes one vote per word: a value, "-" absent, "!" down, "?" wrong type.
+// ballots makes one vote per word: a value, "-" absent, "!" down, "?" wrong type, or "." for a
+// master that is not asked. "*" marks an unsure one.
 func ballots(words string) []Vote {
 	var votes []Vote
 	for i, w := range strings.Fields(words) {
-		v := Vote{Addr: string(rune('a' + i)), Up: w != "!", Present: w != "-" && w != "!", Foreign: w == "?"}
+		if w == "." {
+			continue
+		}
+		w, unsure := strings.CutSuffix(w, "*")
+		v := Vote{Unsure: unsure, Addr: string(rune('a' + i)), Up: w != "!", Present: w != "-" && w != "!", Foreign: w == "?"}
 		if v.Present && !v.Foreign {
 			v.Value, v.ExpiresAt = Untrusted(w), now.Add(time.Duration(i+1)*time.Second)
 		}
