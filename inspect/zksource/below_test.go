@@ -10,6 +10,7 @@ import (
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/internal/must"
+	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/internal/zkserver"
 )
 
@@ -27,8 +28,7 @@ func TestServerGenerationsGiveSameResult(t *testing.T) {
 	t.Parallel()
 	for name, cfg := range generations {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := embedded(t, cfg)
+			s := onEmbedded(t, cfg)
 			s.cfg.Roots = []string{"/locks"}
 			s.dirs("/locks")
 			lock := func(i int) string { return fmt.Sprintf("/locks/l%03d", i) }
@@ -80,12 +80,11 @@ func TestThrottledRequestsAreAskedAgain(t *testing.T) {
 	t.Parallel()
 	for name, cfg := range generations {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			var asked atomic.Int32
 			throttling := map[int32]bool{3: true, 4: true, 8: true, 12: true, 22: true, 106: true} // reads and watches
 			var on atomic.Bool
 			cfg.Throttled = func(op int32) bool { return on.Load() && throttling[op] && asked.Add(1)%3 == 1 }
-			s := embedded(t, cfg)
+			s := onEmbedded(t, cfg)
 			s.cfg.Roots = []string{"/locks"}
 			s.dirs("/locks")
 			for i := range 5 {
@@ -108,8 +107,7 @@ func TestThrottledRequestsAreAskedAgain(t *testing.T) {
 }
 
 func TestThrottlingServerIsNamed(t *testing.T) {
-	t.Parallel()
-	s := embedded(t, zkserver.Config{Throttled: func(op int32) bool { return op == 22 }})
+	s := onEmbedded(t, zkserver.Config{Throttled: func(op int32) bool { return op == 22 }})
 	s.cfg.Timeout = 4 * time.Second
 	if b := s.once().Backend; b.State != inspect.Down || !strings.Contains(b.Error, "throttles") {
 		t.Errorf("%s: %q", b.State, b.Error)
@@ -130,7 +128,8 @@ func (s *scene) wholeQueue(dir string, contenders int) {
 }
 
 func TestNodesWithMuchDataAreRead(t *testing.T) {
-	s := embedded(t, zkserver.Config{}).as(40 * time.Second) // so much data delays pings on a busy machine
+	zks := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
+	s := onServer(t, zks).as(40 * time.Second) // so much data delays pings on a busy machine
 	s.cfg.Timeout = time.Minute
 	s.queue("/l", slices.Repeat([]string{strings.Repeat("x", 900_000)}, 12)...)
 	s.wholeQueue("/l", 12)

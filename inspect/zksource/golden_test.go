@@ -64,18 +64,18 @@ func TestLocksThatRealLibrariesWrote(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
 		t.Run("java", func(t *testing.T) {
-			compareGoldens(t, inDirectory(t, zks), servertest.StartCurator(t, zks.Addr), curatorGoldens)
+			compareGoldens(t, inDirectory(t, zks), servertest.StartCurator(t, zks.Addr), curatorGoldens, "curator-mutex")
 		})
 		t.Run("kazoo", func(t *testing.T) {
-			compareGoldens(t, inDirectory(t, zks), servertest.StartKazooLocks(t, zks.Addr), kazooGoldens)
+			compareGoldens(t, inDirectory(t, zks), servertest.StartKazooLocks(t, zks.Addr), kazooGoldens, "kazoo-lock")
 		})
 	})
 }
 
 // compareGoldens makes the peer acquire all the locks, waits until they are shown, and compares a
-// one-shot read of each with its file.
-func compareGoldens(t *testing.T, s *scene, peer *servertest.Peer, goldens map[string][]step) {
-	s.cfg.Budget.Unlimited = true
+// one-shot read of each with its file. queue names a plain one.
+func compareGoldens(t *testing.T, s *scene, peer *servertest.Peer, goldens map[string][]step, queue string) {
+	s.cfg.Budget.Unlimited, s.cfg.Admin = true, []string{s.zks.Admin}
 	v := s.watch()
 	for name, steps := range goldens {
 		p := s.root + "/" + name
@@ -89,6 +89,7 @@ func compareGoldens(t *testing.T, s *scene, peer *servertest.Peer, goldens map[s
 			})
 		}
 	}
+	awaitClients(v, s.root+"/"+queue)
 	initial := map[string]*inspect.Lock{}
 	v.Await("no other locks", func() bool {
 		maps.Copy(initial, v.Locks)
@@ -108,6 +109,27 @@ func compareGoldens(t *testing.T, s *scene, peer *servertest.Peer, goldens map[s
 			return l.Contention() < before.Contention() && len(l.Holders) > 0 && hasNoContender(l, before.Holders[0].Owner.Session)
 		})
 	}
+}
+
+// awaitClients waits for the address of every contender's client, and for the watches of a queue's waiters.
+func awaitClients(v watching, queue string) {
+	v.t.Helper()
+	v.focus(queue)
+	v.Await("every client's address", func() bool {
+		for _, l := range v.Locks {
+			if slices.ContainsFunc(contenders(l), func(c inspect.Contender) bool {
+				return c.Owner.Session != 0 && v.Sessions[c.Owner.Session].Client == ""
+			}) {
+				return false
+			}
+		}
+		return true
+	})
+	v.awaitLock(queue, "every waiter's watch", func(l *inspect.Lock) bool {
+		return v.Watches != nil && len(l.Waiters) == 2 && !slices.ContainsFunc(l.Waiters, func(c inspect.Contender) bool {
+			return !slices.Contains(v.Watches.Sessions[queue+"/"+c.Watches.Raw()], c.Owner.Session)
+		})
+	})
 }
 
 // contenders are the holders and waiters of a lock.
@@ -187,42 +209,6 @@ func normal(text string) string {
 		})
 	}
 	return text
-}
-
-func TestKazooWaitersKeepOrderAndClients(t *testing.T) {
-	eachServer(t, func(t *testing.T, s *scene) {
-		lock := s.root + "/lock"
-		s.cfg.Roots, s.cfg.Admin = []string{lock}, []string{s.zks.Admin}
-		v := s.watchHastily()
-		names := []string{"worker-1", "worker-2", "worker-3"}
-		var clients []*servertest.Peer
-		for i, name := range names {
-			clients = append(clients, servertest.StartKazoo(t, s.zks.Addr, lock, name))
-			v.awaitLock(lock, name+" is in the queue", func(l *inspect.Lock) bool { return l.Contention() == i+1 })
-		}
-		v.awaitLock(lock, "in order", func(l *inspect.Lock) bool {
-			var got []string
-			for _, c := range contenders(l) {
-				got = append(got, string(c.Owner.Label))
-			}
-			return l.Recipe == "kazoo" && slices.Equal(got, names)
-		})
-		w := s.watchHastily()
-		w.focus(lock)
-		w.awaitLock(lock, "every client's address", func(l *inspect.Lock) bool {
-			return !slices.ContainsFunc(contenders(l), func(c inspect.Contender) bool { return w.Sessions[c.Owner.Session].Client == "" })
-		})
-		w.awaitLock(lock, "every waiter's watch", func(l *inspect.Lock) bool {
-			return w.Watches != nil && !slices.ContainsFunc(l.Waiters, func(c inspect.Contender) bool {
-				return !slices.Contains(w.Watches.Sessions[lock+"/"+c.Watches.Raw()], c.Owner.Session)
-			})
-		})
-		clients[0].Expect(t, "acquired")
-		clients[0].Release(t)
-		v.awaitLock(lock, "the next holder", func(l *inspect.Lock) bool {
-			return len(l.Holders) == 1 && l.Holders[0].Owner.Label == "worker-2" && len(l.Waiters) == 1
-		})
-	})
 }
 
 func TestHandoffIsReportedWithoutAPoll(t *testing.T) {

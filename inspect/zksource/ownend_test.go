@@ -22,8 +22,7 @@ import (
 
 // A source that is cancelled or reaches its deadline does not report servers as failed.
 func TestCancellationIsNotAFailure(t *testing.T) {
-	t.Parallel()
-	s := embedded(t, zkserver.Config{})
+	s := onEmbedded(t, zkserver.Config{})
 	s.contended("/l")
 	hang := make(chan struct{})
 	admin := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

@@ -43,9 +43,18 @@ func eachServer(t *testing.T, test func(t *testing.T, s *scene)) {
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) { test(t, inDirectory(t, zks)) })
 }
 
-func embedded(t *testing.T, cfg zkserver.Config) *scene {
+// onEmbedded runs the test in parallel, on an embedded server of its own.
+func onEmbedded(t *testing.T, cfg zkserver.Config) *scene {
 	t.Helper()
+	t.Parallel()
 	return onServer(t, servertest.StartEmbeddedZooKeeper(t, cfg))
+}
+
+// onReal runs the test in parallel, on a real server of its own.
+func onReal(t *testing.T, lines ...string) *scene {
+	t.Helper()
+	t.Parallel()
+	return onServer(t, servertest.StartZooKeeper(t, lines...))
 }
 
 func onServer(t *testing.T, zks *servertest.ZooKeeper) *scene {

@@ -2,15 +2,221 @@ package zksource_test
 
 import (
 	"fmt"
+	"path"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/internal/sourcetest"
 	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/inspect/zksource"
 	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/internal/zkserver"
 )
+
+// semaphore reports whether a lock is a semaphore in that state, with that limit and number of waiters.
+func semaphore(l *inspect.Lock, state inspect.State, limit, waiters int) bool {
+	return l != nil && l.Kind == inspect.KindSemaphore && l.State == state && l.Limit == limit && len(l.Waiters) == waiters
+}
+
+// semaphoresOf checks for a Curator semaphore, a kazoo semaphore and a mutex named "locks" below
+// root, and for the lone node.
+func semaphoresOf(t *testing.T, v *sourcetest.View, root string) {
+	t.Helper()
+	v2, sem := v.Locks[root+"/v2"], v.Locks[root+"/sem"]
+	if !semaphore(v2, inspect.StateContended, 1, 1) || len(v2.Holders) != 1 || v2.Waiters[0].State != inspect.Pending || len(v2.Aliens) != 0 {
+		t.Errorf("Curator's semaphore: %+v", v2)
+	}
+	if !semaphore(sem, inspect.StateContended, 1, 1) || len(sem.Holders) != 1 || sem.Waiters[0].Owner.Label != "b" {
+		t.Errorf("kazoo's semaphore: %+v", sem)
+	}
+	if l := v.Locks[root+"/locks"]; l == nil || l.Kind != inspect.KindMutex {
+		t.Errorf("the mutex named locks: %+v", l)
+	}
+	must.Equal(t, len(v.Locks), 4, "locks", v.Describe())
+}
+
+func TestSemaphoreLayoutsFormOneLock(t *testing.T) {
+	eachServer(t, func(t *testing.T, s *scene) {
+		other, v2 := s.another(), s.root+"/v2"
+		s.dirs("/v2", "/v2/leases", "/v2/locks", "/sem-__lock__", "/locks", "/w", "/w/leases")
+		s.create("/sem", "1", 0)
+		s.create("/v2/leases/_c_"+uuid+"-lease-", "10.0.0.7", contender)
+		other.create("/v2/locks/_c_"+uuid+"-lock-", "10.0.0.8", contender)
+		pending := other.create("/v2/leases/_c_"+uuid+"-lease-", "10.0.0.8", contender)
+		s.create("/sem/"+guid, "a", zk.FlagEphemeral)
+		s.create("/sem-__lock__/"+guid+"__lock__", "b'b'", contender)
+		s.create("/locks/_c_"+uuid+"-lock-", "10.0.0.9", contender)
+		s.create("/w/leases/x", "", zk.FlagEphemeral)
+		v := s.watch()
+		v.Peek(func() { semaphoresOf(t, v.View, s.root) })
+		semaphoresOf(t, s.once(), s.root)
+		for _, p := range []string{"/v2", "/sem"} {
+			asRoot := once(t, zksource.Config{Servers: s.cfg.Servers, Roots: []string{s.root + p}})
+			for how, w := range map[string]*sourcetest.View{"named": s.named(p), "as root": asRoot} {
+				if !semaphore(w.Locks[s.root+p], inspect.StateContended, 1, 1) || len(w.Locks) != 1 {
+					t.Errorf("%s %s: %v", how, p, w.Describe())
+				}
+			}
+		}
+		v.focus(v2)
+		lease := s.create("/v2/leases/_c_"+uuid+"-lease-", "10.0.0.7", contender)
+		v.awaitLock(v2, "three leases", func(l *inspect.Lock) bool { return len(l.Holders) == 2 })
+		s.remove(lease)
+		s.remove(pending)
+		v.awaitLock(v2, "no pending waiter", func(l *inspect.Lock) bool {
+			return l.Limit == 0 && l.Waiters[0].State == inspect.Waiting
+		})
+		for _, p := range []string{"/v2/leases/", "/v2/locks/"} {
+			children, _, err := s.conn.Children(path.Dir(s.root + p + "x"))
+			must.Succeed(t, err)
+			for _, name := range children {
+				s.remove(s.root + p + name)
+			}
+		}
+		v.awaitLock(v2, "free", func(l *inspect.Lock) bool {
+			if l.Kind != inspect.KindSemaphore || v.Locks[v2+"/leases"] != nil || v.Locks[v2+"/locks"] != nil {
+				t.Errorf("locks: %v", v.Describe())
+			}
+			return l.State == inspect.StateFree
+		})
+		s.write("/sem", "5")
+		v.awaitLock(s.root+"/sem", "the new limit", func(l *inspect.Lock) bool { return l.Limit == 5 })
+	})
+}
+
+// A new kazoo Semaphore creates its directory, a queue next to it, an entry in the queue, and a
+// permit. The queue is never a separate lock.
+func TestSemaphoreQueueIsNotSeparateLock(t *testing.T) {
+	eachServer(t, func(t *testing.T, s *scene) {
+		v := s.watch()
+		for i := range 10 {
+			sem, other := fmt.Sprint("/sem", i), fmt.Sprint("/other", i)
+			s.dirs(sem)
+			s.write(sem, "2")
+			s.queue(other, "b'b'")
+			v.Await("a later lock", func() bool { return v.Locks[s.root+other] != nil }) // so the empty semaphore has been read
+			waits := s.queue(sem+"-__lock__", "b'b'")[0]
+			if i%2 == 0 {
+				v.awaitWaiters(s.root+sem, 1)
+			}
+			s.create(sem+"/"+guid, "a", zk.FlagEphemeral)
+			s.remove(waits)
+			v.awaitLock(s.root+sem, "the permit", func(l *inspect.Lock) bool { return len(l.Holders) == 1 && len(l.Waiters) == 0 })
+			v.Peek(func() { must.True(t, v.At[s.root+sem+"-__lock__"].IsZero(), sem, "has a queue that was a lock") })
+		}
+	})
+}
+
+func TestSingleNodesAreLocks(t *testing.T) {
+	eachServer(t, func(t *testing.T, s *scene) {
+		until := func(d time.Duration) string { return time.Now().Add(d).UTC().Format("2006-01-02T15:04:05.000Z") }
+		s.dirs("/app", "/app/config", "/app/nodes", "/shedlock")
+		leader := s.create("/app/leader", "node-1", zk.FlagEphemeral)
+		s.create("/app/nodes/1", "", zk.FlagEphemeral)
+		s.create("/app/nodes/2", "", zk.FlagEphemeral)
+		s.create("/shedlock/daily", until(time.Hour), 0)
+		s.create("/shedlock/hourly", until(-time.Hour), 0)
+		check := func(v *sourcetest.View) {
+			l, daily, hourly := v.Locks[leader], v.Locks[s.root+"/shedlock/daily"], v.Locks[s.root+"/shedlock/hourly"]
+			if l == nil || l.Recipe != "ephemeral" || l.State != inspect.StateHeld || l.Holders[0].Owner.Label != "node-1" || l.Node(&l.Holders[0]) != leader {
+				t.Errorf("leader: %+v", l)
+			}
+			if daily == nil || daily.State != inspect.StateHeld || daily.Holders[0].ExpiresAt.IsZero() {
+				t.Errorf("daily: %+v", daily)
+			}
+			if hourly == nil || hourly.State != inspect.StateFree || hourly.Recipe != "shedlock" {
+				t.Errorf("hourly: %+v", hourly)
+			}
+			must.Equal(t, len(v.Locks), 3, "locks", v.Describe())
+		}
+		check(s.once())
+		for _, p := range []string{"/app/leader", "/shedlock/daily"} {
+			w := s.named(p)
+			if l := w.Locks[s.root+p]; len(w.Locks) != 1 || l == nil || l.State != inspect.StateHeld {
+				t.Errorf("named %s: %v", p, w.Describe())
+			}
+		}
+		v := s.watch()
+		v.Peek(func() { check(v.View) })
+		s.remove(leader)
+		v.awaitState(leader, inspect.StateFree)
+		s.create("/app/leader", "node-2", zk.FlagEphemeral)
+		v.awaitHolder(leader, "node-2")
+		s.remove(leader)
+		s.create("/app/leader", "node-3", zk.FlagEphemeral)
+		v.awaitHolder(leader, "node-3")
+		second := s.create("/app/second", "", zk.FlagEphemeral)
+		v.Await("not a lock next to another node", func() bool { return v.Locks[leader] == nil })
+		s.remove(second)
+		v.awaitState(leader, inspect.StateHeld)
+
+		s.write("/shedlock/hourly", until(6*time.Second))
+		v.awaitState(s.root+"/shedlock/hourly", inspect.StateHeld)
+		v.awaitState(s.root+"/shedlock/hourly", inspect.StateFree)
+	})
+}
+
+func TestChangedDataGrantsPermit(t *testing.T) {
+	eachServer(t, func(_ *testing.T, s *scene) {
+		s.create("/semaphore-", "ACQUIRED", contender)
+		second := s.create("/semaphore-", "", contender)
+		v := s.watch()
+		v.awaitLock(s.root, "a waiter", func(l *inspect.Lock) bool { return l.Recipe == "madelson" && len(l.Waiters) == 1 })
+		s.write(strings.TrimPrefix(second, s.root), "ACQUIRED")
+		v.awaitLock(s.root, "two holders", func(l *inspect.Lock) bool { return len(l.Holders) == 2 })
+		s.remove(second)
+		v.awaitLock(s.root, "one holder", func(l *inspect.Lock) bool { return len(l.Holders) == 1 })
+	})
+}
+
+func TestSymfonyLocksAtRootAreFound(t *testing.T) {
+	s := onEmbedded(t, zkserver.Config{})
+	token := strings.Repeat("YWJj", 10) + "YWI="
+	s.create("/invoice", token, zk.FlagEphemeral)
+	s.create("/report", token, zk.FlagEphemeral)
+	s.create("/other", "x", zk.FlagEphemeral)
+	v := s.once()
+	if l := v.Locks["/invoice"]; len(v.Locks) != 2 || l == nil || l.Recipe != "symfony" || l.State != inspect.StateHeld {
+		t.Errorf("locks: %v", v.Describe())
+	}
+}
+
+func TestSemaphoresWithoutWaiters(t *testing.T) {
+	eachServer(t, func(t *testing.T, s *scene) {
+		kazoo, curator := s.root+"/kazoo", s.root+"/curator"
+		v := s.watch()
+		python, java := servertest.StartKazooLocks(t, s.zks.Addr), servertest.StartCurator(t, s.zks.Addr)
+		python.Send(t, "semaphore", "a", kazoo, "2")
+		python.Expect(t, "acquired")
+		java.Send(t, "semaphore", "a", curator, "2")
+		java.Expect(t, "acquired")
+		held := func(l *inspect.Lock) bool {
+			return l != nil && l.Kind == inspect.KindSemaphore && l.State == inspect.StateHeld && len(l.Holders) == 1
+		}
+		v.Await("both held", func() bool { return held(v.Locks[kazoo]) && held(v.Locks[curator]) && len(v.Locks) == 2 })
+		if w := s.once(); !held(w.Locks[kazoo]) || !held(w.Locks[curator]) || len(w.Locks) != 2 {
+			t.Errorf("one pass: %v", w.Describe())
+		}
+		for _, p := range []string{"/kazoo", "/curator"} {
+			w := s.named(p)
+			must.True(t, held(w.Locks[s.root+p]), p, "requested by name", w.Describe())
+		}
+		python.Send(t, "close", "a")
+		java.Send(t, "close", "a")
+		v.Await("both free", func() bool {
+			return semaphore(v.Locks[kazoo], inspect.StateFree, 2, 0) && semaphore(v.Locks[curator], inspect.StateFree, 0, 0) && len(v.Locks) == 2
+		})
+		// kazoo's limit and queue still exist.
+		if w := s.once(); !semaphore(w.Locks[kazoo], inspect.StateFree, 2, 0) || len(w.Locks) != 1 {
+			t.Errorf("one pass: %v", w.Describe())
+		}
+	})
+}
 
 // Contenders of a Curator semaphore or lock.
 const (

@@ -22,7 +22,6 @@ import (
 	"github.com/lockscope/lockscope/inspect/internal/sourcetest"
 	"github.com/lockscope/lockscope/inspect/zksource"
 	"github.com/lockscope/lockscope/internal/must"
-	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/internal/zkserver"
 )
 
@@ -56,8 +55,7 @@ var adminReads = map[string]inspect.Aspect{
 // Each AdminServer command fails, alone and in pairs, with the four-letter words closed. The failure
 // and the missing right are reported, and no client or watch counts as missing.
 func TestMissingServerAnswersAreUnknown(t *testing.T) {
-	t.Parallel()
-	s := onServer(t, servertest.StartZooKeeper(t, "4lw.commands.whitelist=conf"))
+	s := onReal(t, "4lw.commands.whitelist=conf")
 	want := s.contended("/l")
 	target := must.Have(url.Parse(s.zks.Admin))(t)
 	reads := slices.Sorted(maps.Keys(adminReads))
@@ -128,8 +126,7 @@ func sameButForWatches(t *testing.T, l, want *inspect.Lock) {
 
 // A closed four-letter word is a finding. Without an AdminServer in the target, nothing is unseen.
 func TestClosedWordsAreNotUnseen(t *testing.T) {
-	t.Parallel()
-	s := onServer(t, servertest.StartZooKeeper(t, "4lw.commands.whitelist=conf,srvr"))
+	s := onReal(t, "4lw.commands.whitelist=conf,srvr")
 	want := s.contended("/l")
 	b, l := look(t, s.cfg)
 	sameButForWatches(t, l, want)
@@ -146,9 +143,7 @@ func TestSilentAdminServerIsReported(t *testing.T) {
 		s.cfg.Admin = []string{nobody}
 		b, l := look(t, s.cfg)
 		sameButForWatches(t, l, want)
-		if l.Waiters[0].Watch != inspect.Confirmed || l.Holders[0].Owner.Client == "" {
-			t.Errorf("%+v", l)
-		}
+		must.True(t, l.Waiters[0].Watch == inspect.Confirmed && l.Holders[0].Owner.Client != "", l)
 		if len(b.Unseen) != 1 || b.Unseen[0].Where != nobody || b.Unseen[0].Aspect != inspect.AspectServer || b.Unseen[0].Reason != "connection refused" {
 			t.Errorf("unseen %+v", b.Unseen)
 		}
@@ -158,8 +153,7 @@ func TestSilentAdminServerIsReported(t *testing.T) {
 // An inquiry starts before we are connected and ends after the first pass. It has no watch tables of
 // the locks found by then, so the source must inquire again before it ends.
 func TestEarlyInquiryDoesNotEndLook(t *testing.T) {
-	t.Parallel()
-	s := embedded(t, zkserver.Config{})
+	s := onEmbedded(t, zkserver.Config{})
 	s.queue("/lock", "", "")
 	passed, asked := make(chan struct{}), make(chan struct{})
 	forward := httputil.NewSingleHostReverseProxy(must.Have(url.Parse(s.zks.Admin))(t))
@@ -196,8 +190,7 @@ func TestEarlyInquiryDoesNotEndLook(t *testing.T) {
 }
 
 func TestServerLoadIsReported(t *testing.T) {
-	t.Parallel()
-	s := embedded(t, zkserver.Config{})
+	s := onEmbedded(t, zkserver.Config{})
 	for i := range 20 {
 		s.dirs(fmt.Sprint("/d", i))
 	}
@@ -255,7 +248,7 @@ func TestLocksAreRelistedAfterWatchTable(t *testing.T) {
 	t.Parallel()
 	for _, once := range []bool{true, false} {
 		t.Run(fmt.Sprintf("once %v", once), func(t *testing.T) {
-			s := embedded(t, zkserver.Config{})
+			s := onEmbedded(t, zkserver.Config{})
 			holder := s.queue("/l", "", "")[0]
 			s.queue("/same", "", "")
 			admin := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {

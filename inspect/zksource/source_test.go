@@ -1,6 +1,7 @@
 package zksource_test
 
 import (
+	"context"
 	"fmt"
 	"path"
 	"slices"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/internal/sourcetest"
+	"github.com/lockscope/lockscope/inspect/recipe"
 	"github.com/lockscope/lockscope/inspect/zksource"
 	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
@@ -118,8 +120,7 @@ func TestOnlyTheNamedDirectoryIsRead(t *testing.T) {
 }
 
 func TestHotLockReadsAreBounded(t *testing.T) {
-	t.Parallel()
-	s := embedded(t, zkserver.Config{})
+	s := onEmbedded(t, zkserver.Config{})
 	s.dirs("/hot")
 	v := s.watch()
 	start := time.Now()
@@ -142,8 +143,7 @@ func TestHotLockReadsAreBounded(t *testing.T) {
 }
 
 func TestALostSessionLosesNothing(t *testing.T) {
-	t.Parallel()
-	s := embedded(t, zkserver.Config{})
+	s := onEmbedded(t, zkserver.Config{})
 	first := s.queue("/lock", "a")[0]
 	v := s.watch()
 	for _, id := range s.zks.Embedded.Sessions() {
@@ -161,8 +161,7 @@ func TestALostSessionLosesNothing(t *testing.T) {
 }
 
 func TestRestartedServerIsFoundAgain(t *testing.T) {
-	t.Parallel()
-	s := onServer(t, servertest.StartZooKeeper(t)).as(40 * time.Second)
+	s := onReal(t).as(40 * time.Second)
 	s.queue("/lock", "a")
 	v := s.watch()
 	v.Await("the lock", func() bool { return v.Locks["/lock"] != nil })
@@ -189,8 +188,7 @@ func TestUnreachableServerIsDown(t *testing.T) {
 }
 
 func TestOverfullDirectoryIsNotListed(t *testing.T) {
-	t.Parallel()
-	s := embedded(t, zkserver.Config{WithoutAddWatch: true})
+	s := onEmbedded(t, zkserver.Config{WithoutAddWatch: true})
 	s.queue("/big", "", "", "", "", "", "")
 	s.queue("/small", "a")
 	cfg := s.cfg
@@ -207,8 +205,7 @@ func TestOverfullDirectoryIsNotListed(t *testing.T) {
 }
 
 func TestFocusReadsLongQueuesInFull(t *testing.T) {
-	t.Parallel()
-	s := embedded(t, zkserver.Config{WithoutMultiRead: true})
+	s := onEmbedded(t, zkserver.Config{WithoutMultiRead: true})
 	s.dirs("/long")
 	for i := range 100 {
 		s.join("/long", fmt.Sprint(i))
@@ -296,5 +293,93 @@ func TestRecreatedNodeIsReadAgain(t *testing.T) {
 			must.Succeed(t, err)
 			v.awaitHolder(s.root+"/l", label)
 		}
+	})
+}
+
+// direct is a Transport that uses a plain client.
+type direct struct{ *zk.Conn }
+
+func (d direct) Exists(_ context.Context, p string) (*zk.Stat, error) {
+	ok, stat, err := d.Conn.Exists(p)
+	if err == nil && !ok {
+		err = zk.ErrNoNode
+	}
+	return stat, err
+}
+
+func (d direct) Children(_ context.Context, p string) ([]string, *zk.Stat, error) {
+	return d.Conn.Children(p)
+}
+
+func (d direct) Get(_ context.Context, p string) ([]byte, *zk.Stat, error) { return d.Conn.Get(p) }
+
+// A node is the same lock, or no lock, whether it is listed, requested by name, used as a root or
+// acted on.
+func TestEphemeralLockIsConsistentAcrossViews(t *testing.T) {
+	t.Parallel()
+	zks := servertest.StartZooKeeper(t)
+	const base64 = "YWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWE="
+	for name, tt := range map[string]struct {
+		siblings []shapeNode
+		shut     bool // the directory may not be listed
+		locked   bool
+	}{
+		"alone":                                 {locked: true},
+		"next to a directory":                   {siblings: []shapeNode{{"/config", "", 0}, {"/config/x", "", zk.FlagEphemeral}}, locked: true},
+		"one of two":                            {siblings: []shapeNode{{"/other", "", zk.FlagEphemeral}}},
+		"next to a queue":                       {siblings: []shapeNode{{"/" + guid + "__lock__", "", contender}}},
+		"next to nodes of an old queue":         {siblings: []shapeNode{{"/item-", "", zk.FlagSequence}}, locked: true},
+		"in an unreadable directory":            {shut: true, locked: true},
+		"one of two in an unreadable directory": {siblings: []shapeNode{{"/other", base64, zk.FlagEphemeral}}, shut: true, locked: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := inDirectory(t, zks)
+			node := s.create("/leader", "node-1", zk.FlagEphemeral)
+			for _, n := range tt.siblings {
+				s.create(n.path, n.data, n.flags)
+			}
+			views := map[string]map[string]*inspect.Lock{}
+			if tt.shut {
+				s.allow("", unreadable)
+			} else {
+				views["everything"] = s.once().Locks
+			}
+			views["named"] = s.named("/leader").Locks
+			views["root"] = once(t, zksource.Config{Servers: s.cfg.Servers, Roots: []string{node}}).Locks
+			one := zksource.Config{Servers: s.cfg.Servers, Only: node}
+			read := must.Have(zksource.ReadLock(t.Context(), direct{s.conn}, one))(t)
+			views["to act on"] = map[string]*inspect.Lock{}
+			if read.Lock.State != inspect.StateFree {
+				views["to act on"][node] = read.Lock
+			}
+			for who, locks := range views {
+				l := locks[node]
+				must.Equal(t, l != nil, tt.locked, who, l)
+				sure := recipe.Possible
+				if who == "named" || who == "to act on" {
+					sure = recipe.Likely
+				}
+				if l != nil && (l.Recipe != "ephemeral" || l.Confidence != sure || len(l.Holders) != 1) {
+					t.Errorf("%s: %+v", who, l)
+				}
+				if delete(locks, node); who != "everything" && len(locks) > 0 {
+					t.Errorf("%s: unexpected locks %v", who, locks)
+				}
+			}
+		})
+	}
+}
+
+// A node requested by name is followed through its deletion and its next creation.
+func TestANamedNodeIsFollowed(t *testing.T) {
+	eachServer(t, func(_ *testing.T, s *scene) {
+		node := s.create("/leader", "node-1", zk.FlagEphemeral)
+		s.cfg.Only, s.cfg.Roots = node, nil
+		v := s.watch()
+		v.awaitState(node, inspect.StateHeld)
+		s.remove(node)
+		v.Await("gone", func() bool { return v.Locks[node] == nil || v.Locks[node].State == inspect.StateFree })
+		s.create("/leader", "node-2", zk.FlagEphemeral)
+		v.awaitHolder(node, "node-2")
 	})
 }

@@ -220,8 +220,7 @@ func TestNumberedPersistentNodesAreNotFree(t *testing.T) {
 }
 
 func TestFreeLockToleratesOtherNodes(t *testing.T) {
-	t.Parallel()
-	s := embedded(t, zkserver.Config{})
+	s := onEmbedded(t, zkserver.Config{})
 	s.dirs("/known", "/known/README")
 	held := s.create("/known/"+curatorLock, "", contender)
 	s.cfg.Only = "/known"

@@ -53,7 +53,5 @@ func TestRollbackLeavesNoTrace(t *testing.T) {
 		t.Errorf("nodes %d (%d), reapable %v, ephemerals %v",
 			tree.count(), count, tree.reapable, tree.ephemerals)
 	}
-	if string(tree.nodes["/a"].data) != "x" || tree.nodes["/a/e"] == nil {
-		t.Error("data or node not restored")
-	}
+	must.True(t, string(tree.nodes["/a"].data) == "x" && tree.nodes["/a/e"] != nil, "data or node not restored")
 }

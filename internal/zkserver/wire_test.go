@@ -176,17 +176,12 @@ func (w *world) dial(name string) *wire {
 
 // connect opens a session. more are its timeout, and the session and zxid that it pretends to know.
 func (w *world) connect(name string, more ...string) {
-	c, timeout := w.dial(name), "20000" // it sends no pings
-	for i, set := range []func(word string){
-		func(word string) { timeout = word },
-		func(word string) { c.session = c.number(word) },
-		func(word string) { c.lastZxid = c.number(word) },
-	} {
-		if i < len(more) {
-			set(more[i])
-		}
+	c, numbers := w.dial(name), []int64{20_000, 0, 0} // it sends no pings
+	for i, word := range more {
+		numbers[i] = c.number(word)
 	}
-	c.hello(timeout)
+	c.session, c.lastZxid = numbers[1], numbers[2]
+	c.hello(fmt.Sprint(numbers[0]))
 }
 
 // resume connects again in the session of another client. more are its timeout and password.

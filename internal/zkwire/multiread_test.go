@@ -122,9 +122,7 @@ func TestOversizedReadsAreSplit(t *testing.T) {
 			left = left[n:]
 		}
 	}
-	if asked[0] != 8 || slices.Max(asked[1:]) > 4 {
-		t.Errorf("requested %d", asked)
-	}
+	must.True(t, asked[0] == 8 && slices.Max(asked[1:]) <= 4, "requested", asked)
 }
 
 func TestReadSizeLearns(t *testing.T) {

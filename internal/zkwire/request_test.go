@@ -59,9 +59,7 @@ func TestTapSendsRequestsOfOurOwn(t *testing.T) {
 				for _, name := range d.StringsOfOne() {
 					seen = seen || "/own/"+name == path
 				}
-				if !seen || d.Err != nil {
-					t.Errorf("%s is not listed, %v", path, d.Err)
-				}
+				must.True(t, seen && d.Err == nil, path, "is not listed", d.Err)
 				if _, _, err := c.Get(path); err != nil { // go-zookeeper's requests still work
 					t.Error(err)
 				}
@@ -70,9 +68,7 @@ func TestTapSendsRequestsOfOurOwn(t *testing.T) {
 	}
 	all.Wait()
 	r := c.send(listRequest("/absent"), Request{Op: opExists, Body: []byte("?")})
-	if !errors.Is(r[0].Err, zk.ErrNoNode) || r[1].Err == nil {
-		t.Errorf("%v, %v", r[0].Err, r[1].Err)
-	}
+	must.True(t, errors.Is(r[0].Err, zk.ErrNoNode) && r[1].Err != nil, r[0].Err, r[1].Err)
 }
 
 // A caller that waits for a reply gets the end of the connection as an error. A request for another
@@ -85,9 +81,7 @@ func TestTapEndsRequestsWithTheirConnection(t *testing.T) {
 	c := through(t, tap, 6*time.Second, wire.Addr())
 	session := c.SessionID()
 	for _, r := range sendIn(tap, session+1, listRequest("/"), listRequest("/")) {
-		if !errors.Is(r.Err, zk.ErrSessionExpired) || !r.Sent.IsZero() {
-			t.Errorf("in another session: %+v", r)
-		}
+		must.True(t, errors.Is(r.Err, zk.ErrSessionExpired) && r.Sent.IsZero(), "in another session", r)
 	}
 	changes := make(chan struct{}, 100)
 	tap.Listen(func(string, zk.EventType) {}, func() { changes <- struct{}{} })
@@ -97,9 +91,7 @@ func TestTapEndsRequestsWithTheirConnection(t *testing.T) {
 	<-changes // the end of the connection, reported after its requests have ended
 	select {
 	case r := <-answer:
-		if !errors.Is(r.Err, zk.ErrConnectionClosed) || r.Sent.IsZero() {
-			t.Errorf("on a server that hangs: %+v", r)
-		}
+		must.True(t, errors.Is(r.Err, zk.ErrConnectionClosed) && !r.Sent.IsZero(), "on a server that hangs", r)
 	default:
 		t.Error("on a server that hangs: the connection's end was reported before the request's")
 	}
@@ -219,7 +211,5 @@ func TestTapRestoresConnectionState(t *testing.T) {
 	}
 	auth := bytes.Index(heard, []byte("user:password"))
 	list := bytes.LastIndex(heard, listRequest("/").Body)
-	if auth < 0 || list < auth {
-		t.Errorf("authenticated at byte %d, listed at %d", auth, list)
-	}
+	must.True(t, auth >= 0 && list >= auth, "authenticated at byte", auth, "listed at", list)
 }

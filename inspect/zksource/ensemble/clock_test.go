@@ -1,6 +1,8 @@
 package ensemble
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -26,6 +28,15 @@ func clockAhead(by time.Duration) bounds { return readBetween(noon.Add(by), time
 
 // written is the creation of a node in that election, dated by the leader's clock.
 func written(election int64, at time.Time) transaction { return transaction{election<<32 | 7, at} }
+
+// shows checks that the leader's clock is known, this far ahead, from a transaction on.
+func (c *clock) shows(t *testing.T, answers []answer, ahead time.Duration, from int64) {
+	t.Helper()
+	k := c.ofLeader(answers)
+	must.True(t, k.Known, k)
+	must.Equal(t, k.Offset, ahead, "offset")
+	must.Equal(t, k.From, from, "dates transactions from")
+}
 
 // An election follows the inquiry. The former leader's uptime must not count for the new one, or a
 // node created just before the election would seem as old as that uptime.
@@ -54,17 +65,8 @@ func TestElectionVoidsEarlierLeaderAnswers(t *testing.T) {
 func TestElectionDiscardsFormerLeaderClock(t *testing.T) {
 	t.Parallel()
 	former, later := []answer{leads(4, 0, clockAhead(time.Hour)), follows()}, []answer{follows(), leads(5, 0, bounds{})}
-	for name, elected := range map[string]func(c *clock) []answer{
-		"a node is read": func(c *clock) []answer {
-			c.dated(written(5, noon), noon)
-			return former
-		},
-		"the leader answers": func(c *clock) []answer {
-			c.measure(former, later, true)
-			return later
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
+	for _, read := range []bool{true, false} {
+		t.Run(fmt.Sprintf("a node is read first %v", read), func(t *testing.T) {
 			var c clock
 			c.dated(written(4, noon.Add(time.Hour)), noon)
 			c.created(noon, noon.Add(time.Hour), 4<<32|7)
@@ -72,15 +74,17 @@ func TestElectionDiscardsFormerLeaderClock(t *testing.T) {
 			if k := c.ofLeader(former); !k.Known || k.Offset != time.Hour {
 				t.Fatalf("the former leader's clock: %+v", k)
 			}
-			answers := elected(&c)
-			if k := c.ofLeader(answers); k.Known != (name == "the leader answers") || k.From != 5<<32 { // the other server's clock stands in for the leader's
+			answers := former
+			if read {
+				c.dated(written(5, noon), noon)
+			} else {
+				answers = later
+				c.measure(former, later, true)
+			}
+			if k := c.ofLeader(answers); k.Known == read || k.From != 5<<32 { // the other server's clock stands in for the leader's
 				t.Errorf("%+v", k)
 			}
-			for i := range answers {
-				if b := c.ofServer(i, answers); i == 1 && b.known {
-					t.Errorf("server %d: %+v", i, b)
-				}
-			}
+			must.True(t, !c.ofServer(1, answers).known, "known", c.ofServer(1, answers))
 			c.dated(written(5, noon), noon)
 			c.created(noon.Add(time.Second), noon.Add(time.Second), 5<<32|8)
 			if k := c.ofLeader(answers); !k.Known || k.Offset != 0 {
@@ -96,9 +100,7 @@ func TestClockComesFromLaterElectedLeader(t *testing.T) {
 	answers := []answer{leads(4, 0, clockAhead(time.Hour)), leads(5, 0, clockAhead(0)), follows()}
 	var c clock
 	c.measure(nil, answers, true)
-	if k := c.ofLeader(answers); !k.Known || k.Offset != 0 || k.From != 5<<32 {
-		t.Errorf("%+v", k)
-	}
+	c.shows(t, answers, 0, 5<<32)
 }
 
 // A former leader that has not noticed the election lags. The others do not lag behind it.
@@ -121,9 +123,7 @@ func TestCreationsBeforeElectionAreIgnored(t *testing.T) {
 	var c clock
 	c.dated(written(6, noon), noon)
 	c.created(noon, noon.Add(-time.Hour), 5<<32|9)
-	if c.live.known || c.from != 0 {
-		t.Errorf("%+v", c)
-	}
+	must.True(t, !c.live.known && c.from == 0, c)
 }
 
 // A paused leader claims to lead until its next answer. Its uptime does not count for the new
@@ -145,7 +145,7 @@ func TestDeposedLeaderServiceTimeIsIgnored(t *testing.T) {
 	}
 }
 
-// If all servers' clocks agree, every transaction can be dated, whoever led.
+// If all servers' clocks agree, every transaction can be dated, whoever led. A new leader has another clock.
 func TestClocksThatAgreeDateEverything(t *testing.T) {
 	t.Parallel()
 	right, off := follows(), follows()
@@ -156,19 +156,26 @@ func TestClocksThatAgreeDateEverything(t *testing.T) {
 		known   bool
 		from    int64
 	}{
-		"all agree":            {[]answer{ahead, right}, true, 0},
-		"one unknown":          {[]answer{ahead, follows()}, true, 5 << 32},
-		"one off":              {[]answer{ahead, off}, true, 5 << 32},
-		"the leader's unknown": {[]answer{leads(5, 0, bounds{}), right}, true, 5 << 32},
+		"all agree":                                 {[]answer{ahead, right}, true, 0},
+		"one unknown":                               {[]answer{ahead, follows()}, true, 5 << 32},
+		"one off":                                   {[]answer{ahead, off}, true, 5 << 32},
+		"a new leader, all agree":                   {[]answer{ahead, right}, true, 0},
+		"a new leader, the former unknown":          {[]answer{ahead, follows()}, true, 5 << 32},
+		"a new leader, the former off":              {[]answer{ahead, off}, true, 5 << 32},
+		"the leader's unknown":                      {[]answer{leads(5, 0, bounds{}), right}, true, 5 << 32},
 		"the leader's unknown, the others disagree": {[]answer{leads(5, 0, bounds{}), right, off}, false, 5 << 32},
-		"none known":                         {[]answer{leads(5, 0, bounds{}), follows()}, false, 5 << 32},
-		"the leader not in the target":       {[]answer{right}, true, 5 << 32},
-		"a server without a role":            {[]answer{{asked: true, clock: clockAhead(time.Hour)}}, true, 0},
-		"the leader of an earlier election":  {[]answer{leads(4, 0, clockAhead(time.Hour)), follows()}, false, 5 << 32},
-		"an earlier election, but all agree": {[]answer{leads(4, 0, clockAhead(time.Hour)), right}, true, 0},
+		"none known":                                {[]answer{leads(5, 0, bounds{}), follows()}, false, 5 << 32},
+		"the leader not in the target":              {[]answer{right}, true, 5 << 32},
+		"a server without a role":                   {[]answer{{asked: true, clock: clockAhead(time.Hour)}}, true, 0},
+		"the leader of an earlier election":         {[]answer{leads(4, 0, clockAhead(time.Hour)), follows()}, false, 5 << 32},
+		"an earlier election, but all agree":        {[]answer{leads(4, 0, clockAhead(time.Hour)), right}, true, 0},
 	} {
 		var c clock
-		c.dated(written(5, noon.Add(time.Hour)), noon)
+		election := int64(5)
+		if strings.HasPrefix(name, "a new leader") {
+			election = 4 // of the node that was read
+		}
+		c.dated(written(election, noon.Add(time.Hour)), noon)
 		c.measure(nil, tt.answers, name != "the leader not in the target")
 		if k := c.ofLeader(tt.answers); k.Known != tt.known || k.From != tt.from || k.Known && k.Offset.Round(time.Minute) != time.Hour {
 			t.Errorf("%s: %+v", name, k)
@@ -272,26 +279,5 @@ func TestClockStepDatesOnlyLaterTransactions(t *testing.T) {
 		t.Errorf("%+v", k)
 	}
 	c.created(noon.Add(time.Minute), noon.Add(time.Minute+time.Hour), 8)
-	if k := c.ofLeader(leads); !k.Known || k.From != 8 || k.Offset != time.Hour {
-		t.Errorf("%+v", k)
-	}
-}
-
-// A new leader has another clock. Transactions of the former leader can be dated only if all clocks
-// are known and agree.
-func TestNewLeaderDatesOnlyItsTransactions(t *testing.T) {
-	t.Parallel()
-	shown := func(ahead time.Duration) bounds { return readBetween(noon.Add(ahead), time.Second, noon, noon) }
-	for name, former := range map[string]bounds{"the former's is an hour off": shown(time.Hour), "the former's is unknown": {}, "both are right": shown(0)} {
-		t.Run(name, func(t *testing.T) {
-			answers := []answer{{asked: true, status: zkadmin.Status{Role: "leader", Zxid: 5<<32 | 3}, clock: shown(0)}, {asked: true, status: zkadmin.Status{Role: "follower"}, clock: former}}
-			var c clock
-			c.dated(transaction{4<<32 | 7, noon}, noon)
-			c.measure(nil, answers, true)
-			k := c.ofLeader(answers)
-			if dates := k.From <= 4<<32|7; !k.Known || dates != (former == shown(0)) {
-				t.Errorf("%+v", k)
-			}
-		})
-	}
+	c.shows(t, leads, time.Hour, 8)
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // wide is a tree that has listed that many directories, /l000 and so on, at noon.
@@ -118,9 +120,7 @@ func TestComparisonsDoNotPileUp(t *testing.T) {
 		r.Queue.Polls = nil
 		beats(1)
 	}
-	if len(seen) < directories {
-		t.Errorf("%d of %d were compared", len(seen), directories)
-	}
+	must.True(t, len(seen) >= directories, len(seen), "of", directories, "were compared")
 	r.Queue.Polls = []Job{{Kind: JobStat, Dir: r.dirs["/l000"]}}
 	if beats(60); len(r.Queue.Polls) < 2 {
 		t.Error("no comparison while other reads are queued")
@@ -156,9 +156,7 @@ func TestTheHolderIsReadFirst(t *testing.T) {
 	r.dirs[d.Path], r.focus = d, map[string]bool{d.Path: true}
 	var jobs []Job
 	r.readWanted(d, &jobs)
-	if len(jobs) != 2 || !strings.HasSuffix(jobs[0].Name, "1") {
-		t.Errorf("%+v", jobs)
-	}
+	must.True(t, len(jobs) == 2 && strings.HasSuffix(jobs[0].Name, "1"), jobs)
 }
 
 // A one-shot read finishes the locks found so far before it looks for many more. A watching source

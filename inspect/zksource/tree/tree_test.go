@@ -2,6 +2,8 @@ package tree
 
 import (
 	"fmt"
+	"maps"
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -46,9 +48,7 @@ func TestContenderGoneBeforeReadIsIgnored(t *testing.T) {
 		r.answer(JobGet, "/l", first, noon, nil, ErrGone)
 		r.answer(JobGet, "/l", second, noon, &Stat{EphemeralOwner: 7}, nil)
 		l := r.changes.Put["/l"]
-		if l == nil || l.Contention() != 1 || l.Holders[0].Owner.Session != 7 {
-			t.Errorf("once %v: %+v", once, l)
-		}
+		must.True(t, l != nil && l.Contention() == 1 && l.Holders[0].Owner.Session == 7, "once", once, l)
 	}
 }
 
@@ -117,9 +117,7 @@ func TestDeniedReadsAreRetried(t *testing.T) {
 		}
 		must.Equal(t, len(asked), beat+1, "requests", asked)
 	}
-	if !asked["/shut "] || !asked["/ "+second] {
-		t.Errorf("requested again: %v", asked)
-	}
+	must.True(t, asked["/shut "] && asked["/ "+second], "requested again", asked)
 	r.answer(JobList, "/shut", "", noon, &Stat{Czxid: 2}, nil)
 	r.answer(JobGet, "/", second, noon, &Stat{EphemeralOwner: 7}, nil)
 	if len(r.blind.refused) != 0 || r.dirs["/shut"].phase != listable {
@@ -169,9 +167,7 @@ func TestAdoptReportsChanges(t *testing.T) {
 	if !slices.Equal(added, []string{"d"}) || !slices.Equal(removed, []string{"a", "c"}) {
 		t.Fatalf("%v %v", added, removed)
 	}
-	if !d.has("b") || d.has("a") || d.has("d") {
-		t.Errorf("nodes %v of %v", d.nodes, d.names)
-	}
+	must.True(t, d.has("b") && !d.has("a") && !d.has("d"), "nodes", d.nodes, "of", d.names)
 	d.adopt([]string{"b"}, &Stat{Czxid: 2}, noon)
 	must.True(t, !d.has("b"), "a recreated directory keeps its old children")
 }
@@ -268,6 +264,100 @@ func TestRuledOutPartUnblocksLock(t *testing.T) {
 			}
 			if l := r.changes.Put["/l"]; l == nil || l.State != inspect.StateHeld {
 				t.Errorf("%s, the possible part is %s: %+v", name, what, l)
+			}
+		}
+	}
+}
+
+// plainChildren is a slow and simple model of children.
+type plainChildren struct{ listed, read, awaited, fresh map[string]bool }
+
+func (p *plainChildren) arrived(name string) {
+	delete(p.awaited, name)
+	delete(p.fresh, name)
+}
+
+func (p *plainChildren) left(name string) {
+	p.arrived(name)
+	delete(p.listed, name)
+	delete(p.read, name)
+}
+
+// do applies one random operation to both.
+func (p *plainChildren) do(c *children, random *rand.Rand, names []string) {
+	name := names[random.IntN(len(names))]
+	switch random.IntN(6) {
+	case 0:
+		list := slices.DeleteFunc(slices.Clone(names), func(string) bool { return random.IntN(2) == 0 })
+		random.Shuffle(len(list), func(i, k int) { list[i], list[k] = list[k], list[i] })
+		c.list(list)
+		for _, name := range names {
+			if is := slices.Contains(list, name); is {
+				p.listed[name] = true
+			} else if p.listed[name] {
+				p.left(name)
+			} else if !p.awaited[name] { // read but never listed
+				delete(p.read, name)
+			}
+		}
+	case 1:
+		c.await(name)
+		p.awaited[name] = true
+	case 2:
+		if c.awaits(name) {
+			c.arrived(name)
+			c.keep(name, nil, &Stat{EphemeralOwner: 7}, false)
+			p.arrived(name)
+			p.read[name] = true
+		}
+	case 3:
+		if c.hold(name); p.awaited[name] {
+			p.fresh[name] = true
+		}
+	case 4:
+		if c.drop(name) != p.listed[name] {
+			panic("drop")
+		}
+		if p.arrived(name); p.listed[name] {
+			p.left(name)
+		}
+	default:
+		if random.IntN(20) == 0 {
+			c.awaitNone()
+			clear(p.awaited)
+			clear(p.fresh)
+		}
+	}
+}
+
+func TestChildrenMatchSetModel(t *testing.T) {
+	t.Parallel()
+	names := []string{"a", "b", "c", "d", "e", "f", "g"}
+	for seed := range uint64(50) {
+		random, c := rand.New(rand.NewPCG(seed, 0)), &children{}
+		p := &plainChildren{map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}}
+		for step := range 200 {
+			p.do(c, random, names)
+			read, shown := map[string]bool{}, map[string]bool{}
+			for _, name := range names {
+				if c.awaits(name) != p.awaited[name] {
+					t.Fatalf("seed %d, step %d: awaits(%s) should be %v", seed, step, name, !p.awaited[name])
+				}
+				if c.has(name) {
+					read[name] = true
+				}
+			}
+			for _, z := range c.shown() {
+				shown[z.Name] = true
+				if z.Known != p.read[z.Name] || z.Known && z.EphemeralOwner != 7 {
+					t.Fatalf("seed %d, step %d: %+v", seed, step, z)
+				}
+			}
+			want := maps.Clone(p.listed)
+			maps.DeleteFunc(want, func(name string, _ bool) bool { return p.fresh[name] && !p.read[name] })
+			if !maps.Equal(shown, want) || !maps.Equal(read, p.read) || c.awaited != len(p.awaited) || c.fresh != len(p.fresh) {
+				t.Fatalf("seed %d, step %d: read %v, want %v; shown %v, want %v; awaited %d, want %v; fresh %d, want %v",
+					seed, step, read, p.read, shown, want, c.awaited, p.awaited, c.fresh, p.fresh)
 			}
 		}
 	}
