@@ -114,8 +114,8 @@ func TestThrottlingServerIsNamed(t *testing.T) {
 	}
 }
 
-// wholeQueue expects that number of contenders of one client.
-func (s *scene) wholeQueue(dir string, contenders int) {
+// readsAll expects that number of contenders of one client.
+func (s *scene) readsAll(dir string, contenders int) {
 	s.t.Helper()
 	v := s.once()
 	l := v.Locks[s.root+dir]
@@ -132,7 +132,7 @@ func TestNodesWithMuchDataAreRead(t *testing.T) {
 	s := onServer(t, zks).as(40 * time.Second) // so much data delays pings on a busy machine
 	s.cfg.Timeout = time.Minute
 	s.queue("/l", slices.Repeat([]string{strings.Repeat("x", 900_000)}, 12)...)
-	s.wholeQueue("/l", 12)
+	s.readsAll("/l", 12)
 }
 
 // A server closes the connection if one request has fifty long paths.
@@ -140,6 +140,6 @@ func TestNodesWithLongPathsAreRead(t *testing.T) {
 	eachServer(t, func(_ *testing.T, s *scene) {
 		long := "/" + strings.Repeat("l", 30_000)
 		s.queue(long, slices.Repeat([]string{"x"}, 60)...)
-		s.wholeQueue(long, 60)
+		s.readsAll(long, 60)
 	})
 }

@@ -99,9 +99,8 @@ func TestLongPathIsReadAlone(t *testing.T) {
 	if len(b.jobs) != 2 || len(alone) != 1 || len(alone[0].Name) < requestGoal {
 		t.Errorf("%d share a request, %d have their own", len(b.jobs), len(alone))
 	}
-	if want := 8 + len(zkwire.MultiRead(b.reads, nil).Body); b.length != want {
-		t.Errorf("the request's length is %d bytes, want %d", b.length, want)
-	}
+	want := 8 + len(zkwire.MultiRead(b.reads, nil).Body)
+	must.True(t, b.length == want, "the request's length is", b.length, "bytes, want", want)
 }
 
 func TestSmallestBudgetAllowsARequest(t *testing.T) {

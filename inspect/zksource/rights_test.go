@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/go-zookeeper/zk"
+	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/internal/sourcetest"
@@ -18,68 +20,34 @@ import (
 	"github.com/lockscope/lockscope/internal/zkserver"
 )
 
-// shape is a lock as its library writes it: the nodes below its root in the order of their creation.
-type shape struct {
-	nodes []shapeNode
-	// locks are the paths below the root of the locks shown when all nodes are readable.
-	locks []string
-}
-
 type shapeNode struct {
 	path, data string
 	flags      int32
 }
 
-func queueOf(names ...string) shape {
-	s := shape{nodes: []shapeNode{{"/l", "", 0}}, locks: []string{"/l"}}
-	for i, name := range names {
-		s.nodes = append(s.nodes, shapeNode{"/l/" + name, fmt.Sprintf("client %d", i), contender})
+// shaped creates the nodes of a lock, as testdata/libraries.txtar describes it. It returns their paths
+// below the root, and that of the lock.
+func (s *scene) shaped(shape string) (nodes []string, lock string) {
+	s.t.Helper()
+	for line := range strings.Lines(shape) {
+		words := append(strings.SplitN(strings.TrimSpace(line), " ", 3), "")
+		kind, path, data := words[0], strings.ReplaceAll(words[1], "SESSION", fmt.Sprint(s.conn.SessionID())), words[2]
+		if text, err := strconv.Unquote(data); err == nil {
+			data = text
+		}
+		var flags int32
+		if strings.Contains(kind, "e") {
+			flags |= zk.FlagEphemeral
+		}
+		if strings.Contains(kind, "s") {
+			flags |= zk.FlagSequence
+		}
+		if strings.Contains(kind, "*") {
+			lock = path
+		}
+		nodes = append(nodes, strings.TrimPrefix(s.create(path, data, flags), s.root))
 	}
-	return s
-}
-
-// of sets the data of all contenders.
-func (s shape) of(data string) shape {
-	for i := range s.nodes[1:] {
-		s.nodes[i+1].data = data
-	}
-	return s
-}
-
-// shapes are keyed by recipe and variant. SESSION is the session that creates them.
-var shapes = map[string]shape{
-	"curator":           queueOf("_c_"+uuid+"-lock-", "_c_"+uuid+"-lock-"),
-	"curator rw":        queueOf("_c_"+uuid+"-__READ__", "_c_"+uuid+"-__WRIT__", "_c_"+uuid+"-__READ__"),
-	"kazoo":             queueOf(guid+"__lock__", guid2+"__lock__"),
-	"go-zookeeper":      queueOf("_c_"+guid+"-lock-", "_c_"+guid2+"-lock-"),
-	"zookeeper-recipes": queueOf("x-SESSION-", "x-SESSION-"),
-	"zk-ruby":           queueOf("sh", "ex"),
-	"hbase":             queueOf("write-rs1:16020", "read-rs2:16020").of("PBUF\n\x07default"),
-	"hive":              queueOf("LOCK-EXCLUSIVE-", "LOCK-SHARED-").of("q1:1763720000:IMPLICIT:select 1:10.0.0.9"),
-	"hive explicit": {[]shapeNode{
-		{"/l", "", 0}, {"/l/LOCK-SHARED-", "q1:1763720000:EXPLICIT:lock table a:10.0.0.9", zk.FlagSequence},
-	}, []string{"/l"}},
-	"solr":       queueOf("SESSION-core_node1-n_", "SESSION-core_node2-n_"),
-	"sequential": queueOf("worker-", "worker-"),
-	"madelson":   {[]shapeNode{{"/l", "", 0}, {"/l/read-", "", contender}, {"/l/write-", "", contender}}, []string{"/l"}},
-	"madelson semaphore": {[]shapeNode{
-		{"/l", "", 0}, {"/l/semaphore-", "ACQUIRED", contender}, {"/l/semaphore-", "", contender},
-	}, []string{"/l"}},
-	"curator semaphore": {[]shapeNode{
-		{"/l", "", 0}, {"/l/leases", "", 0}, {"/l/locks", "", 0},
-		{"/l/leases/_c_" + uuid + "-lease-", "a", contender},
-		{"/l/locks/_c_" + uuid + "-lock-", "b", contender},
-		{"/l/locks/_c_" + uuid + "-lock-", "c", contender},
-	}, []string{"/l"}},
-	"kazoo semaphore": {[]shapeNode{
-		{"/l", "1", 0}, {"/l-__lock__", "", 0}, {"/l/" + guid, "a", zk.FlagEphemeral}, {"/l-__lock__/" + guid2 + "__lock__", "b", contender},
-	}, []string{"/l"}},
-	"ephemeral": {[]shapeNode{{"/d", "", 0}, {"/d/leader", "a", zk.FlagEphemeral}}, []string{"/d/leader"}},
-	"shedlock":  {[]shapeNode{{"/shedlock", "", 0}, {"/shedlock/job", "2099-01-01T00:00:00Z", 0}}, []string{"/shedlock/job"}},
-	"helix": {[]shapeNode{
-		{"/c", "", 0}, {"/c/LOCK", "", 0}, {"/c/LOCK/RESOURCE", "", 0},
-		{"/c/LOCK/RESOURCE/db", `{"id":"LOCK","simpleFields":{"OWNER":"a","TIMEOUT":"4070908800000"}}`, 0},
-	}, []string{"/c/LOCK/RESOURCE/db"}},
+	return nodes, lock
 }
 
 // unreadable is an ACL that permits everything except reading.
@@ -90,27 +58,19 @@ var unreadable = []zk.ACL{{Perms: zk.PermAll &^ zk.PermRead, Scheme: "world", ID
 func TestUnreadableNodesAreUnknown(t *testing.T) {
 	t.Parallel()
 	zks := servertest.StartZooKeeper(t)
-	for name, shape := range shapes {
-		t.Run(name, func(t *testing.T) {
+	for _, library := range must.Have(txtar.ParseFile("testdata/libraries.txtar"))(t).Files {
+		t.Run(library.Name, func(t *testing.T) {
 			t.Parallel()
 			s := inDirectory(t, zks)
-			nodes := []string{""}
-			for _, n := range shape.nodes {
-				path := strings.ReplaceAll(n.path, "SESSION", fmt.Sprint(s.conn.SessionID()))
-				nodes = append(nodes, strings.TrimPrefix(s.create(path, n.data, n.flags), s.root))
-			}
+			nodes, lock := s.shaped(string(library.Data))
+			nodes = append(nodes, "")
 			whole := view{s.once()}
-			for _, p := range shape.locks {
-				l := whole.Locks[s.root+p]
-				if l == nil || l.Unseen != nil {
-					t.Fatalf("%s: %v", p, whole.Describe())
-				}
-				library, _, _ := strings.Cut(name, " ")
-				must.Equal(t, l.Recipe, library, name)
-			}
-			if len(whole.Locks) != len(shape.locks) || whole.Backend.Unseen != nil {
+			l := whole.Locks[s.root+lock]
+			if l == nil || l.Unseen != nil || len(whole.Locks) != 1 || whole.Backend.Unseen != nil {
 				t.Fatalf("%v, unseen %v", whole.Describe(), whole.Backend.Unseen)
 			}
+			recipe, _, _ := strings.Cut(library.Name, " ")
+			must.Equal(t, l.Recipe, recipe, "recipe")
 			for i, first := range nodes {
 				for _, second := range nodes[i:] {
 					t.Run(path.Base(s.root+first)+" "+path.Base(s.root+second), func(t *testing.T) {

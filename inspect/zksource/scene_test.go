@@ -261,16 +261,19 @@ func (v watching) awaitConnection(want inspect.BackendState) {
 	v.Await(string(want), func() bool { return v.Backend != nil && v.Backend.State == want })
 }
 
-// loseSession expires the source's session on an embedded server until it notices.
+// loseSession expires the source's session on an embedded server until it notices. The locks stay listed.
 func (v watching) loseSession(s *scene) {
 	v.t.Helper()
-	v.Await("a lost session", func() bool {
+	var locks int
+	v.Peek(func() { locks = len(v.Locks) })
+	v.Await("down, with the locks listed", func() bool {
 		for _, id := range s.zks.Embedded.Sessions() {
 			if id != s.conn.SessionID() {
 				_ = s.zks.Embedded.ExpireSession(id)
 			}
 		}
-		return v.Backend.Lost > 0
+		b := v.Backend
+		return b.Lost > 0 && b.State == inspect.Down && b.Error != "" && len(v.Locks) == locks
 	})
 }
 

@@ -34,9 +34,8 @@ func semaphoresOf(t *testing.T, v *sourcetest.View, root string) {
 	if !semaphore(sem, inspect.StateContended, 1, 1) || len(sem.Holders) != 1 || sem.Waiters[0].Owner.Label != "b" {
 		t.Errorf("kazoo's semaphore: %+v", sem)
 	}
-	if l := v.Locks[root+"/locks"]; l == nil || l.Kind != inspect.KindMutex {
-		t.Errorf("the mutex named locks: %+v", l)
-	}
+	l := v.Locks[root+"/locks"]
+	must.True(t, l != nil && l.Kind == inspect.KindMutex, "the mutex named locks", l)
 	must.Equal(t, len(v.Locks), 4, "locks", v.Describe())
 }
 

@@ -239,11 +239,6 @@ func TestEmptyDirectoriesAreCounted(t *testing.T) {
 	})
 }
 
-// wholeQueue reports whether the only waiter is known.
-func wholeQueue(l *inspect.Lock) bool {
-	return l != nil && len(l.Waiters) == 1 && l.Waiters[0].Owner.Session != 0
-}
-
 func TestLocksAreRelistedAfterWatchTable(t *testing.T) {
 	t.Parallel()
 	for _, once := range []bool{true, false} {
@@ -270,6 +265,7 @@ func TestLocksAreRelistedAfterWatchTable(t *testing.T) {
 			before, after := map[string]*inspect.Lock{}, map[string]*inspect.Lock{}
 			var table *inspect.WatchTable
 			left := func(l *inspect.Lock) bool { return l != nil && l.Contention() == 1 }
+			known := func(l *inspect.Lock) bool { return l != nil && len(l.Waiters) == 1 && l.Waiters[0].Owner.Session != 0 }
 			whole := false
 			source.Run(ctx, func(u inspect.Update) {
 				if whole {
@@ -285,7 +281,7 @@ func TestLocksAreRelistedAfterWatchTable(t *testing.T) {
 				if u.Watches != nil {
 					table = u.Watches
 				}
-				if wholeQueue(before["/l"]) && wholeQueue(before["/same"]) { // focus requests the table
+				if known(before["/l"]) && known(before["/same"]) { // focus requests the table
 					source.Focus([]inspect.ID{s.id("/l"), s.id("/same")})
 				}
 				// A watch may report the deletion before the table arrives. Then no waiter needs a watch.

@@ -89,18 +89,9 @@ func TestEndIsUncertainWithoutSessions(t *testing.T) {
 		s.cfg.Admin = []string{"http://127.0.0.1:1"}
 		o := s.follow("/lock")
 		peer.Kill()
-		if e := o.onlyEvent(); e.Kind != inspect.EventReleased || e.Certainty != recipe.Likely {
-			t.Errorf("%+v", e)
-		}
+		e := o.onlyEvent()
+		must.True(t, e.Kind == inspect.EventReleased && e.Certainty == recipe.Likely, e)
 	})
-}
-
-// hungServer starts a server that accepts connections and never answers. It returns its address.
-func hungServer(t *testing.T) string {
-	t.Helper()
-	wire := servertest.StartWire(t, "127.0.0.1:1")
-	wire.Stop()
-	return wire.Addr()
 }
 
 // A hung server delays the session table, but its age follows the other server's answer. A release
@@ -108,7 +99,9 @@ func hungServer(t *testing.T) string {
 func TestReleaseDuringServerHangIsSeen(t *testing.T) {
 	s := onEmbedded(t, zkserver.Config{}).as(8 * time.Second)
 	held := s.queue("/l", "a")[0]
-	s.cfg.Servers = append(s.cfg.Servers, hungServer(t))
+	hung := servertest.StartWire(t, s.zks.Addr) // accepts connections and never answers
+	hung.Stop()
+	s.cfg.Servers = append(s.cfg.Servers, hung.Addr())
 	o := s.follow("/l")
 	session := func(s *inspect.Snapshot) inspect.Session {
 		session, _ := s.Session(s.Lock(o.id), &s.Lock(o.id).Holders[0])
@@ -122,9 +115,8 @@ func TestReleaseDuringServerHangIsSeen(t *testing.T) {
 		return time.Since(session(s).LastContact) > session(s).Timeout
 	})
 	s.remove(held)
-	if e := o.onlyEvent(); e.Kind != inspect.EventReleased {
-		t.Errorf("%v after its last contact: %+v", time.Since(last), e)
-	}
+	e := o.onlyEvent()
+	must.True(t, e.Kind == inspect.EventReleased, time.Since(last), "after its last contact", e)
 }
 
 // watchPatiently watches a lock /l that has a waiter, with a session that outlives silences.

@@ -142,24 +142,6 @@ func TestHotLockReadsAreBounded(t *testing.T) {
 	}
 }
 
-func TestALostSessionLosesNothing(t *testing.T) {
-	s := onEmbedded(t, zkserver.Config{})
-	first := s.queue("/lock", "a")[0]
-	v := s.watch()
-	for _, id := range s.zks.Embedded.Sessions() {
-		if id != s.conn.SessionID() {
-			s.zks.Expire(t, id)
-		}
-	}
-	v.Await("down, with the lock listed", func() bool {
-		return v.Backend.State == inspect.Down && v.Backend.Error != "" && v.Locks["/lock"] != nil
-	})
-	s.join("/lock", "b")
-	s.remove(first)
-	v.awaitConnection(inspect.Connected)
-	v.awaitHolder("/lock", "b")
-}
-
 func TestRestartedServerIsFoundAgain(t *testing.T) {
 	s := onReal(t).as(40 * time.Second)
 	s.queue("/lock", "a")
@@ -181,9 +163,8 @@ func TestUnreachableServerIsDown(t *testing.T) {
 	if b == nil || b.State != inspect.Down || b.Error == "" || b.Servers[0].State != inspect.ServerDown {
 		t.Errorf("backend: %+v", b)
 	}
-	if took := time.Since(start); took > 40*time.Second {
-		t.Errorf("took %v", took)
-	}
+	took := time.Since(start)
+	must.True(t, took <= 40*time.Second, "took", took)
 	watching{View: sourcetest.Watch(t, zksource.New(cfg)), t: t}.awaitConnection(inspect.Down)
 }
 
@@ -231,9 +212,8 @@ func TestDirectoriesNamedLikeContendersAreWalked(t *testing.T) {
 			s.join(dir, "a")
 			v.Await("the lock", func() bool { return v.Locks[s.root+dir] != nil })
 		}
-		if took := time.Since(start); took > 40*time.Second {
-			t.Errorf("found after %v", took)
-		}
+		took := time.Since(start)
+		must.True(t, took <= 40*time.Second, "found after", took)
 		v.Peek(func() { must.True(t, v.Locks[s.root] == nil, "locks", v.Describe()) })
 		one := s.once()
 		must.Equal(t, len(one.Locks), 2, "locks in one pass", one.Describe())

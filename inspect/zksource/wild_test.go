@@ -57,27 +57,20 @@ func (w wild) lineUp(dir string, watches func(c *scene, i int, nodes []string), 
 	}
 }
 
-// found reads all locks below the root and returns their findings as "RULE SEVERITY".
-func (w wild) found() (map[string][]string, *inspect.Snapshot) {
-	w.t.Helper()
-	s := observe(w.t, w.cfg, finding.Rules()...)
-	found := map[string][]string{}
-	for l := range s.Locks() {
-		list := []string{}
-		for _, f := range l.Findings {
-			list = append(list, f.Rule+" "+string(f.Severity))
-		}
-		slices.Sort(list)
-		found[strings.TrimPrefix(l.ID.Path, w.root)] = list
-	}
-	return found, s
-}
-
-// judged waits for exactly these locks and findings. A client's ping may take a moment.
+// judged waits for exactly these locks, each with its findings as "RULE SEVERITY". A client's ping may
+// take a moment.
 func (w wild) judged(want map[string][]string) *inspect.Snapshot {
 	w.t.Helper()
 	for deadline := time.Now().Add(sourcetest.Limit); ; {
-		found, s := w.found()
+		s, found := observe(w.t, w.cfg, finding.Rules()...), map[string][]string{}
+		for l := range s.Locks() {
+			list := []string{}
+			for _, f := range l.Findings {
+				list = append(list, f.Rule+" "+string(f.Severity))
+			}
+			slices.Sort(list)
+			found[strings.TrimPrefix(l.ID.Path, w.root)] = list
+		}
 		if maps.EqualFunc(found, want, slices.Equal) {
 			return s
 		}

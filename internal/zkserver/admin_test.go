@@ -12,11 +12,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/internal/zkserver"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // busy is a server whose state gives every admin command a non-empty answer.
@@ -127,9 +127,8 @@ func TestAdminCommandsMatchRealServer(t *testing.T) {
 	embedded := makeBusy(t, servertest.StartEmbeddedZooKeeper(t, zkserver.Config{}))
 	for _, name := range []string{"connections", "watches_by_path", "watch_summary", "nonsense"} {
 		want, got := real.plain(real.command(t, name)), embedded.plain(embedded.command(t, name))
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s: - real, + embedded:\n%s", name, diff)
-		}
+		diff := cmp.Diff(want, got)
+		must.True(t, diff == "", name, "- real, + embedded:\n", diff)
 	}
 	// The embedded server has some of the real server's fields and no others.
 	want, got := real.command(t, "server_stats"), embedded.command(t, "server_stats")
@@ -204,8 +203,7 @@ func TestFourLetterWordsMatchRealServer(t *testing.T) {
 	}
 	known := real.word(t, "mntr")
 	for line := range strings.Lines(embedded.word(t, "mntr")) {
-		if key, _, _ := strings.Cut(line, "\t"); !strings.Contains(known, key+"\t") {
-			t.Errorf("mntr: %s is not in the real server's answer", key)
-		}
+		key, _, _ := strings.Cut(line, "\t")
+		must.True(t, strings.Contains(known, key+"\t"), "mntr", key, "is not in the real server's answer")
 	}
 }

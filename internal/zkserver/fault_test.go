@@ -8,12 +8,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-zookeeper/zk"
+
 	"github.com/lockscope/lockscope/internal/jute"
 	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/internal/zkserver"
-
-	"github.com/go-zookeeper/zk"
 )
 
 func awaitEvent(t testing.TB, events <-chan zk.Event) zk.Event {
@@ -104,9 +104,8 @@ func TestNonReadingClientIsDisconnected(t *testing.T) {
 	}
 	reports := busy{server, w}
 	must.Become(t, "the connection is dropped", func() bool { return len(reports.command(t, "connections")["connections"].([]any)) <= 1 })
-	if ok, _, err := good.Exists("/big"); !ok || err != nil {
-		t.Errorf("another client: %v, %v", ok, err)
-	}
+	ok, _, err := good.Exists("/big")
+	must.True(t, ok && err == nil, "another client", ok, err)
 }
 
 // Close returns even with connected clients, and can be called twice. It waits for the accepting goroutine, so the
@@ -122,7 +121,6 @@ func TestCloseEndsEverything(t *testing.T) {
 	for range 2 {
 		must.Be(t, server.Close(), nil)
 	}
-	if n, err := idle.Read(make([]byte, 1)); err == nil {
-		t.Errorf("an idle connection read %d bytes", n)
-	}
+	n, err := idle.Read(make([]byte, 1))
+	must.True(t, err != nil, "an idle connection read", n, "bytes")
 }

@@ -3,7 +3,6 @@ package zkwire
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -73,9 +72,8 @@ func TestTapRepliesExtendReadDeadline(t *testing.T) {
 	tap.Send(1, func(int, Reply) {}, anyRequest)
 	asked := time.Now().Add(time.Second)
 	must.Succeed(t, c.SetReadDeadline(asked))
-	if _, err := c.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
-		t.Error(err)
-	}
+	_, err := c.Read(make([]byte, 1))
+	must.Be(t, err, io.EOF)
 	must.True(t, s.deadline.After(asked), "the reply did not extend the deadline", asked)
 }
 
@@ -147,9 +145,8 @@ func TestTapRejectsBadFrames(t *testing.T) {
 		"event without a path":     append(bytes.Clone(greeting), frame(xidEvent, 0, 0, 0, 1, 3, -1)...),
 	} {
 		tap, c := tapped(input, 4)
-		if _, err := io.ReadAll(c); !errors.Is(err, connect.ErrNonsense) {
-			t.Errorf("%s: %v, want connect.ErrNonsense", name, err)
-		}
+		_, err := io.ReadAll(c)
+		must.Be(t, err, connect.ErrNonsense, name)
 		if _ = c.Close(); !strings.Contains(fmt.Sprint(tap.DialError()), connect.ErrNonsense.Error()) {
 			t.Errorf("%s: the tap says %v", name, tap.DialError())
 		}

@@ -229,12 +229,10 @@ func TestReadsAloneLeaveFewMarks(t *testing.T) {
 		w.tap.mu.Lock()
 		defer w.tap.mu.Unlock()
 		marks := w.tap.current.marks
-		if n := len(marks); n < 20 || n > marksPerTimeout+2 {
-			t.Errorf("%d marks", n)
-		}
-		if age := time.Since(marks[0].sent); age < timeout-timeout/20 {
-			t.Errorf("the oldest mark is only %v old", age)
-		}
+		n := len(marks)
+		must.True(t, n >= 20 && n <= marksPerTimeout+2, n, "marks")
+		age := time.Since(marks[0].sent)
+		must.True(t, age >= timeout-timeout/20, "the oldest mark is only", age, "old")
 	})
 }
 

@@ -1,7 +1,9 @@
 package zkwire
 
 import (
-	"errors"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"strings"
 	"sync"
@@ -10,6 +12,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/lockscope/lockscope/internal/connect"
 	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/internal/zkserver"
@@ -121,9 +124,8 @@ func TestTapExposesHiddenClientState(t *testing.T) {
 		t.Errorf("acknowledged %v, asked between %v and %v", ack, before, after)
 	}
 	must.Equal(t, tap.Requests()-requests, 1, "requests")
-	if l := tap.Latency(); l <= 0 || l > after.Sub(before) {
-		t.Errorf("latency %v of %v", l, after.Sub(before))
-	}
+	l := tap.Latency()
+	must.True(t, l > 0 && l <= after.Sub(before), "latency", l, "of", after.Sub(before))
 }
 
 func TestTapReportsDialErrorsAndExpiry(t *testing.T) {
@@ -156,12 +158,10 @@ func TestTapLeavesAHungServer(t *testing.T) {
 	id := c.SessionID()
 	wire.Stop()
 	start := time.Now()
-	if _, _, err := c.Children("/"); !errors.Is(err, zk.ErrConnectionClosed) {
-		t.Errorf("request to a hung server: %v", err)
-	}
-	if took := time.Since(start); took < timeout/4 || took > timeout {
-		t.Errorf("left after %v, want about a third of %v", took, timeout)
-	}
+	_, _, err := c.Children("/")
+	must.Be(t, err, zk.ErrConnectionClosed, "request to a hung server")
+	took := time.Since(start)
+	must.True(t, took >= timeout/4 && took <= timeout, "left after", took, "want about a third of", timeout)
 	c.await(zk.StateConnecting)
 	c.await(zk.StateConnected)
 	c.await(zk.StateDisconnected) // the greeting hangs, too, which is noticed after a sixth
@@ -195,5 +195,65 @@ func TestServerListPausesAfterFullRound(t *testing.T) {
 	}
 	if _, pause := l.Next(); !pause {
 		t.Error("no pause although connections break at once")
+	}
+}
+
+// A certificate only authenticates the client to a server that asks for it.
+func TestCertificateCountsOnlyWhenRequested(t *testing.T) {
+	t.Parallel()
+	c := servertest.NewCertificates(t)
+	config := must.Have((&connect.TLS{CA: c.CA, Cert: c.Cert, Key: c.Key, ServerName: "localhost"}).Config())(t)
+	for asks, want := range map[tls.ClientAuthType]bool{
+		tls.NoClientCert: false, tls.RequestClientCert: true, tls.RequireAnyClientCert: true,
+	} {
+		t.Run(asks.String(), func(t *testing.T) {
+			server := c.Server(t)
+			server.ClientAuth = asks
+			l := must.Have(tls.Listen("tcp", "127.0.0.1:0", server))(t)
+			defer l.Close()
+			seen := make(chan int, 1)
+			go func() {
+				conn, err := l.Accept()
+				if err != nil {
+					return
+				}
+				defer conn.Close()
+				must.Be(t, conn.(*tls.Conn).HandshakeContext(context.Background()), nil)
+				seen <- len(conn.(*tls.Conn).ConnectionState().PeerCertificates)
+			}()
+			tap := &Tap{TLS: config}
+			conn := must.Have(tap.secure(t.Context(), "tcp", l.Addr().String()))(t)
+			defer conn.Close()
+			must.Equal(t, <-seen > 0, want, "the server has a certificate")
+			must.Equal(t, tap.Authenticated(), want, "authenticated")
+		})
+	}
+	got := connect.WithShown(&tls.Config{MinVersion: tls.VersionTLS12}, nil)
+	must.True(t, got.GetClientCertificate == nil, "WithShown offers a certificate although there is none")
+}
+
+// If a TLS server and client do not trust each other, the error says whose certificate is wrong, and
+// which option to use.
+func TestTLSErrorNamesOption(t *testing.T) {
+	t.Parallel()
+	certs, others := servertest.NewCertificates(t), servertest.NewCertificates(t)
+	config := certs.Server(t)
+	config.MaxVersion = tls.VersionTLS12 // the server refuses the client within the handshake
+	config.ClientAuth, config.ClientCAs = tls.RequireAndVerifyClientCert, x509.NewCertPool()
+	listener := must.Have(tls.Listen("tcp", "127.0.0.1:0", config))(t)
+	defer listener.Close()
+	go func() {
+		for conn, err := listener.Accept(); err == nil; conn, err = listener.Accept() {
+			_ = conn.(*tls.Conn).Handshake()
+			conn.Close()
+		}
+	}()
+	for want, given := range map[string]*connect.TLS{
+		"cert= and key=": {CA: certs.CA, Cert: others.Cert, Key: others.Key}, "ca=": {CA: others.CA},
+	} {
+		tap := &Tap{TLS: must.Have(given.Config())(t)}
+		_, err := tap.Dial("tcp", listener.Addr().String(), 30*time.Second)
+		must.True(t, err != nil, "connected, want", want)
+		must.Contain(t, connect.Reason(err), want)
 	}
 }

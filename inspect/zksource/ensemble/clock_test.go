@@ -54,9 +54,8 @@ func TestElectionVoidsEarlierLeaderAnswers(t *testing.T) {
 		}
 		k := c.ofLeader(answers)
 		b := &inspect.Backend{Clock: k}
-		if got := b.AgeAtLeast(made, 4<<32|7, now); k.Known != live || got > now.Sub(made) {
-			t.Errorf("at least %v of %v: %+v", got, now.Sub(made), k)
-		}
+		got := b.AgeAtLeast(made, 4<<32|7, now)
+		must.True(t, k.Known == live && got <= now.Sub(made), "at least", got, "of", now.Sub(made), k)
 	}
 }
 
@@ -232,9 +231,8 @@ func TestWipedEnsembleRestartsElectionCount(t *testing.T) {
 	answers[1].status.Zxid = 2<<32 | 3
 	c.measure(nil, answers, true)
 	c.dated(written(2, noon), noon)
-	if b := (&inspect.Backend{Clock: c.ofLeader(answers)}); !b.Dates(2<<32 | 7) {
-		t.Errorf("%+v", b.Clock)
-	}
+	b := (&inspect.Backend{Clock: c.ofLeader(answers)})
+	must.True(t, b.Dates(2<<32|7), b.Clock)
 }
 
 // The Date header has whole seconds. Several answers bound a clock more closely than one, and a
@@ -263,9 +261,8 @@ func TestClockTakesTheClosestBound(t *testing.T) {
 		seen := noon.Add(time.Hour)
 		c.created(seen, seen.Add(server-late*time.Millisecond), 1)
 	}
-	if got := c.live.low; (got - server).Abs() > 2*time.Millisecond {
-		t.Errorf("offset %v", got)
-	}
+	got := c.live.low
+	must.True(t, (got-server).Abs() <= 2*time.Millisecond, "offset", got)
 }
 
 // After the leader's clock is set ahead, the new offset does not date earlier transactions.
@@ -275,9 +272,8 @@ func TestClockStepDatesOnlyLaterTransactions(t *testing.T) {
 	var c clock
 	c.dated(transaction{7, noon}, noon)
 	c.created(noon, noon, 7)
-	if k := c.ofLeader(leads); !k.Known || k.From > 7 || k.Offset != 0 {
-		t.Errorf("%+v", k)
-	}
+	k := c.ofLeader(leads)
+	must.True(t, k.Known && k.From <= 7 && k.Offset == 0, k)
 	c.created(noon.Add(time.Minute), noon.Add(time.Minute+time.Hour), 8)
 	c.shows(t, leads, time.Hour, 8)
 }

@@ -198,9 +198,8 @@ func TestLateAnswerAddsNoLag(t *testing.T) {
 		return now
 	}}
 	refuse := func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("refused") }
-	if a := q.readStatus(t.Context(), zkadmin.New(zkadmin.Config{Addr: "zk:2181", Dial: refuse})); !a.asOf.Equal(noon) || !a.at.Equal(at(3000)) {
-		t.Errorf("as of %v, at %v", a.asOf, a.at)
-	}
+	a := q.readStatus(t.Context(), zkadmin.New(zkadmin.Config{Addr: "zk:2181", Dial: refuse}))
+	must.True(t, a.asOf.Equal(noon) && a.at.Equal(at(3000)), "as of", a.asOf, "at", a.at)
 }
 
 // The same applies to the second request: only the time until it was sent counts.

@@ -80,9 +80,8 @@ func TestLoneNodeDetectionIgnoresAnswerOrder(t *testing.T) {
 					for _, answer := range answers {
 						answer()
 					}
-					if d := r.dirs["/web/"+plain]; d == nil || d.single() != gone {
-						t.Errorf("%+v", d)
-					}
+					d := r.dirs["/web/"+plain]
+					must.True(t, d != nil && d.single() == gone, d)
 				})
 			}
 		}
@@ -123,9 +122,8 @@ func TestDeniedReadsAreRetried(t *testing.T) {
 	if len(r.blind.refused) != 0 || r.dirs["/shut"].phase != listable {
 		t.Errorf("still refused after the read: %v", r.blind.refused)
 	}
-	if l := r.changes.Put["/"]; l == nil || l.Holders[0].Owner.Session != 7 {
-		t.Errorf("%+v", l)
-	}
+	l := r.changes.Put["/"]
+	must.True(t, l != nil && l.Holders[0].Owner.Session == 7, l)
 }
 
 // The event of a root's creation may arrive before an older answer that it does not exist.
@@ -137,9 +135,8 @@ func TestRootCreatedDuringReadIsReread(t *testing.T) {
 	r.dirs["/l"] = d
 	r.HandleEvent("/l", Created, noon)
 	r.Apply(&Reply{Job: Job{Kind: JobStat, Dir: d}, At: noon, Err: ErrGone})
-	if q := r.Queue.Urgent; len(q) != 1 || q[0].Dir != r.dirs["/l"] {
-		t.Errorf("queued: %+v", q)
-	}
+	q := r.Queue.Urgent
+	must.True(t, len(q) == 1 && q[0].Dir == r.dirs["/l"], "queued", q)
 }
 
 // Servers since CVE-2024-23944 report nothing about a node that we may not read.
@@ -149,9 +146,8 @@ func TestAbsentRootIsPolled(t *testing.T) {
 	r.server = Server{Watched: []string{"/l"}}
 	r.answer(JobStat, "/l", "", noon, nil, ErrGone)
 	r.Poll(noon.Add(time.Minute))
-	if q := r.Queue.Polls; len(q) != 1 || q[0].Kind != JobStat || q[0].Dir != r.dirs["/l"] {
-		t.Errorf("queued: %+v", q)
-	}
+	q := r.Queue.Polls
+	must.True(t, len(q) == 1 && q[0].Kind == JobStat && q[0].Dir == r.dirs["/l"], "queued", q)
 }
 
 func TestAdoptReportsChanges(t *testing.T) {
