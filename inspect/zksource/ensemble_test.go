@@ -28,9 +28,9 @@ func TestEnsembleReportIsComplete(t *testing.T) {
 	must.Have(second.conn.Sync(held))(t)
 	second.lookAfter(held)
 	v := once(t, all)
-	if !v.All || v.Sessions[first.conn.SessionID()].Server != addrs[0] || v.Sessions[second.conn.SessionID()].Server != addrs[2] {
-		t.Errorf("sessions, all of them %v: %+v", v.All, v.Sessions)
-	}
+	must.True(t, v.All, "sessions are missing", v.Sessions)
+	must.Equal(t, v.Sessions[first.conn.SessionID()].Server, addrs[0], "the first client's server")
+	must.Equal(t, v.Sessions[second.conn.SessionID()].Server, addrs[2], "the second client's server")
 	if v.Watches == nil || !slices.Equal(v.Watches.Sessions[held], []int64{second.conn.SessionID()}) {
 		t.Errorf("watches: %+v", v.Watches)
 	}

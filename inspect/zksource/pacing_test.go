@@ -96,11 +96,13 @@ func TestLongPathIsReadAlone(t *testing.T) {
 	wantContenders(r, names...)
 	b := r.gather()
 	alone := r.tree.Queue.Alone
-	if len(b.jobs) != 2 || len(alone) != 1 || len(alone[0].Name) < requestGoal {
-		t.Errorf("%d share a request, %d have their own", len(b.jobs), len(alone))
-	}
+	must.Equal(t, len(b.jobs), 2, "reads that share a request")
+	must.True(t, len(alone) == 1 && len(alone[0].Name) >= requestGoal, "reads of their own", len(alone))
 	want := 8 + len(zkwire.MultiRead(b.reads, nil).Body)
 	must.True(t, b.length == want, "the request's length is", b.length, "bytes, want", want)
+	wantContenders(r, names[1])
+	r.sendMany(r.gather(), noon)
+	must.Equal(t, r.pacing.batches, 0, "shared requests without a read")
 }
 
 func TestSmallestBudgetAllowsARequest(t *testing.T) {

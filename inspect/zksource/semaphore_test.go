@@ -28,12 +28,11 @@ func semaphore(l *inspect.Lock, state inspect.State, limit, waiters int) bool {
 func semaphoresOf(t *testing.T, v *sourcetest.View, root string) {
 	t.Helper()
 	v2, sem := v.Locks[root+"/v2"], v.Locks[root+"/sem"]
-	if !semaphore(v2, inspect.StateContended, 1, 1) || len(v2.Holders) != 1 || v2.Waiters[0].State != inspect.Pending || len(v2.Aliens) != 0 {
-		t.Errorf("Curator's semaphore: %+v", v2)
+	if !semaphore(v2, inspect.StateContended, 1, 1) || !semaphore(sem, inspect.StateContended, 1, 1) {
+		t.Fatalf("Curator's semaphore %+v, kazoo's %+v", v2, sem)
 	}
-	if !semaphore(sem, inspect.StateContended, 1, 1) || len(sem.Holders) != 1 || sem.Waiters[0].Owner.Label != "b" {
-		t.Errorf("kazoo's semaphore: %+v", sem)
-	}
+	must.True(t, len(v2.Holders) == 1 && v2.Waiters[0].State == inspect.Pending && len(v2.Aliens) == 0, v2)
+	must.True(t, len(sem.Holders) == 1 && sem.Waiters[0].Owner.Label == "b", sem)
 	l := v.Locks[root+"/locks"]
 	must.True(t, l != nil && l.Kind == inspect.KindMutex, "the mutex named locks", l)
 	must.Equal(t, len(v.Locks), 4, "locks", v.Describe())
@@ -105,7 +104,9 @@ func TestSemaphoreQueueIsNotSeparateLock(t *testing.T) {
 			}
 			s.create(sem+"/"+guid, "a", zk.FlagEphemeral)
 			s.remove(waits)
-			v.awaitLock(s.root+sem, "the permit", func(l *inspect.Lock) bool { return len(l.Holders) == 1 && len(l.Waiters) == 0 })
+			v.awaitLock(s.root+sem, "the permit", func(l *inspect.Lock) bool {
+				return len(l.Holders) == 1 && len(l.Waiters) == 0
+			})
 			v.Peek(func() { must.True(t, v.At[s.root+sem+"-__lock__"].IsZero(), sem, "has a queue that was a lock") })
 		}
 	})
@@ -208,7 +209,8 @@ func TestSemaphoresWithoutWaiters(t *testing.T) {
 		python.Send(t, "close", "a")
 		java.Send(t, "close", "a")
 		v.Await("both free", func() bool {
-			return semaphore(v.Locks[kazoo], inspect.StateFree, 2, 0) && semaphore(v.Locks[curator], inspect.StateFree, 0, 0) && len(v.Locks) == 2
+			freed := semaphore(v.Locks[kazoo], inspect.StateFree, 2, 0)
+			return freed && semaphore(v.Locks[curator], inspect.StateFree, 0, 0) && len(v.Locks) == 2
 		})
 		// kazoo's limit and queue still exist.
 		if w := s.once(); !semaphore(w.Locks[kazoo], inspect.StateFree, 2, 0) || len(w.Locks) != 1 {
@@ -248,9 +250,10 @@ func TestSemaphoreWaiterIsGrantedOnce(t *testing.T) {
 				}
 				grants, ends := got[inspect.EventAcquired]+got[inspect.EventHandover], got[inspect.EventReleased]+got[inspect.EventExpired]
 				queued := got[inspect.EventWaiting] // the first may hold at once
-				if grants != semaphoreClients-1 || ends != grants || got[inspect.EventGone] != 1 || queued < grants || queued > grants+1 {
-					t.Errorf("%v\n%+v", got, o.events)
-				}
+				must.Equal(t, grants, semaphoreClients-1, "grants", got)
+				must.Equal(t, ends, grants, "ends", got)
+				must.Equal(t, got[inspect.EventGone], 1, "clients that gave up", got)
+				must.True(t, queued == grants || queued == grants+1, "queued", got, o.events)
 			})
 		}
 	})

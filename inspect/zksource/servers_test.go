@@ -130,9 +130,8 @@ func TestClosedWordsAreNotUnseen(t *testing.T) {
 	want := s.contended("/l")
 	b, l := look(t, s.cfg)
 	sameButForWatches(t, l, want)
-	if b.Unseen != nil || len(b.Findings) != 2 || b.Servers[0].Role != "standalone" {
-		t.Errorf("unseen %+v, found %+v, servers %+v", b.Unseen, b.Findings, b.Servers)
-	}
+	must.True(t, b.Unseen == nil && len(b.Findings) == 2, b.Unseen, b.Findings)
+	must.Equal(t, b.Servers[0].Role, "standalone", "role")
 }
 
 // A silent AdminServer is reported, even if the four-letter words answer the same.
@@ -214,9 +213,8 @@ func TestCompleteSessionsNeedEveryServer(t *testing.T) {
 		for all, admins := range map[bool][]string{true: {s.zks.Admin}, false: {s.zks.Admin, "http://127.0.0.1:1"}} {
 			s.cfg.Admin = admins
 			v := s.once()
-			if len(v.Sessions) == 0 || v.All != all {
-				t.Errorf("%v: %d sessions, all known: %v", admins, len(v.Sessions), v.All)
-			}
+			must.True(t, len(v.Sessions) > 0, "no sessions", admins)
+			must.Equal(t, v.All, all, admins)
 		}
 	})
 }

@@ -24,7 +24,8 @@ import (
 func TestKilledClientsHoldExpires(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, zks *servertest.ZooKeeper) {
-		for name, want := range map[string]inspect.EventKind{"killed": inspect.EventExpired, "closed": inspect.EventReleased} {
+		ends := map[string]inspect.EventKind{"killed": inspect.EventExpired, "closed": inspect.EventReleased}
+		for name, want := range ends {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				for try := 1; ; try++ {

@@ -175,9 +175,7 @@ func TestOverfullDirectoryIsNotListed(t *testing.T) {
 	cfg := s.cfg
 	cfg.Budget = zksource.Budget{Children: 5}
 	v := once(t, cfg)
-	if len(v.Locks) != 1 || !v.Backend.Unknown(inspect.AspectLocks) {
-		t.Errorf("too many children: %v, %+v", v.Describe(), v.Backend.Findings)
-	}
+	must.True(t, len(v.Locks) == 1 && v.Backend.Unknown(inspect.AspectLocks), "too many children", v.Describe())
 	w := s.watchHastily()
 	w.focus("/small")
 	s.join("/small", "b")

@@ -128,9 +128,7 @@ func TestStallRequestsTablesAgain(t *testing.T) {
 	for _, u := range w.emitted {
 		must.True(t, u.Sessions == nil, "emitted", u)
 	}
-	if w.inquiries.asking || w.inquiries.askAt.After(w.now()) {
-		t.Errorf("asking %v, asks at %v", w.inquiries.asking, w.inquiries.askAt)
-	}
+	must.True(t, !w.inquiries.asking && !w.inquiries.askAt.After(w.now()), "asks at", w.inquiries.askAt)
 }
 
 // A stall lasts until the source has reconnected.

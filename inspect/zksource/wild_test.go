@@ -122,7 +122,8 @@ func TestWatchesOutrankNames(t *testing.T) {
 	}, "member-", "member-")
 
 	w.lineUp("/readers", before, "read-", "write-", "write-")
-	w.lineUp("/candidates", func(c *scene, _ int, _ []string) { // each watches the directory, which the table does not show
+	// Each watches the directory, which the table does not show.
+	w.lineUp("/candidates", func(c *scene, _ int, _ []string) {
 		if _, _, _, err := c.conn.ChildrenW(w.root + "/candidates"); err != nil {
 			t.Fatal(err)
 		}
@@ -141,7 +142,9 @@ func TestWatchesOutrankNames(t *testing.T) {
 	})
 	l := s.Lock(w.id("/holder-watched"))
 	must.Equal(t, l.Findings[0].Subject.Contender, l.Waiters[2].Name, "the finding is about")
-	for name, want := range map[string]string{"/lost": "likely", "/registry": "possible", "/left": "possible", "/readers": "likely"} {
+	for name, want := range map[string]string{
+		"/lost": "likely", "/registry": "possible", "/left": "possible", "/readers": "likely",
+	} {
 		must.Equal(t, string(s.Lock(w.id(name)).Confidence), want, name)
 	}
 }
@@ -187,16 +190,13 @@ func TestNumberedPersistentNodesAreNotFree(t *testing.T) {
 		"/by-hand": {}, "/order-locks": {}, "/managers/lock": {}, "/mixed": {"persistent-contender critical"},
 	})
 	l := s.Lock(w.id("/managers/lock"))
-	if l.Recipe != "accumulo" || l.Kind != inspect.KindElection || l.KindConfidence != recipe.Certain || l.Holders[0].Owner.Label != "host-a:9999" {
-		t.Errorf("%+v", l)
-	}
-	if l := s.Lock(w.id("/mixed")); l.Holders[0].Name != "lock-0000000000" || l.Confidence != recipe.Likely {
-		t.Errorf("%+v", l)
-	}
+	must.True(t, l.Recipe == "accumulo" && l.Holders[0].Owner.Label == "host-a:9999", l)
+	must.True(t, l.Kind == inspect.KindElection && l.KindConfidence == recipe.Certain, l)
+	l = s.Lock(w.id("/mixed"))
+	must.True(t, l.Holders[0].Name == "lock-0000000000" && l.Confidence == recipe.Likely, l)
 	for _, name := range []string{"/by-hand", "/order-locks"} {
-		if l := s.Lock(w.id(name)); l.State != inspect.StateUnknown || l.Contention() != 0 || l.Confidence != recipe.Possible {
-			t.Errorf("%s: %+v", name, l)
-		}
+		l := s.Lock(w.id(name))
+		must.True(t, l.State == inspect.StateUnknown && l.Contention() == 0 && l.Confidence == recipe.Possible, name, l)
 	}
 	w.place("/empty")
 	w.place("/parent/of-others")

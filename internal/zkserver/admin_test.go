@@ -119,6 +119,14 @@ func (b busy) number(id int64) string {
 	return "number"
 }
 
+// same reports how the answers of the two servers differ.
+func same(t *testing.T, what string, real, embedded any) {
+	t.Helper()
+	if diff := cmp.Diff(real, embedded); diff != "" {
+		t.Errorf("%s: - real, + embedded:\n%s", what, diff)
+	}
+}
+
 // In the same state, both servers report the same fields, sessions and paths.
 func TestAdminCommandsMatchRealServer(t *testing.T) {
 	t.Parallel()
@@ -126,9 +134,7 @@ func TestAdminCommandsMatchRealServer(t *testing.T) {
 	real := makeBusy(t, server)
 	embedded := makeBusy(t, servertest.StartEmbeddedZooKeeper(t, zkserver.Config{}))
 	for _, name := range []string{"connections", "watches_by_path", "watch_summary", "nonsense"} {
-		want, got := real.plain(real.command(t, name)), embedded.plain(embedded.command(t, name))
-		diff := cmp.Diff(want, got)
-		must.True(t, diff == "", name, "- real, + embedded:\n", diff)
+		same(t, name, real.plain(real.command(t, name)), embedded.plain(embedded.command(t, name)))
 	}
 	// The embedded server has some of the real server's fields and no others.
 	want, got := real.command(t, "server_stats"), embedded.command(t, "server_stats")
@@ -192,15 +198,11 @@ func TestFourLetterWordsMatchRealServer(t *testing.T) {
 	embedded := makeBusy(t, servertest.StartEmbeddedZooKeeper(t, zkserver.Config{}))
 	real := makeBusy(t, servertest.StartZooKeeper(t))
 	for _, word := range []string{"ruok", "cons", "wchs", "wchp", "wchc"} {
-		if diff := cmp.Diff(real.plainText(real.word(t, word)), embedded.plainText(embedded.word(t, word))); diff != "" {
-			t.Errorf("%s: - real, + embedded:\n%s", word, diff)
-		}
+		same(t, word, real.plainText(real.word(t, word)), embedded.plainText(embedded.word(t, word)))
 	}
 	counts := regexp.MustCompile(`(?m)^(Latency|Received|Sent|Connections|Outstanding).*\n`)
 	srvr := func(b busy) []string { return b.plainText(counts.ReplaceAllString(b.word(t, "srvr"), "")) }
-	if diff := cmp.Diff(srvr(real), srvr(embedded)); diff != "" {
-		t.Errorf("srvr: - real, + embedded:\n%s", diff)
-	}
+	same(t, "srvr", srvr(real), srvr(embedded))
 	known := real.word(t, "mntr")
 	for line := range strings.Lines(embedded.word(t, "mntr")) {
 		key, _, _ := strings.Cut(line, "\t")

@@ -16,6 +16,8 @@ import (
 	"github.com/lockscope/lockscope/internal/zkserver"
 )
 
+func TestMain(m *testing.M) { servertest.Main(m) }
+
 func awaitEvent(t testing.TB, events <-chan zk.Event) zk.Event {
 	t.Helper()
 	select {

@@ -15,9 +15,7 @@ func TestLastSequenceNumberRepeats(t *testing.T) {
 	create := func(path string, flags int32) string {
 		t.Helper()
 		got, _, code := tx.create(createArgs{path: path, acl: openACL, flags: flags})
-		if code != codeOK {
-			t.Fatalf("%s: code %d", path, code)
-		}
+		must.Equal(t, code, codeOK, path)
 		return got
 	}
 	create("/d", modePersistent)
@@ -44,14 +42,10 @@ func TestRollbackLeavesNoTrace(t *testing.T) {
 	tx.setData("/a/c/d", nil, 0)
 	tx.delete("/a/e", -1)
 	tx.delete("/a/c/d", -1)
-	if len(tx.changes) != 7 {
-		t.Fatalf("%d changes, want 7", len(tx.changes))
-	}
+	must.Equal(t, len(tx.changes), 7, "changes")
 	tx.rollback()
 	must.Equal(t, tree.nodes["/a"].stat(), stat, "stat: got")
-	if tree.count() != count || len(tree.reapable) != 0 || len(tree.ephemerals) != 0 {
-		t.Errorf("nodes %d (%d), reapable %v, ephemerals %v",
-			tree.count(), count, tree.reapable, tree.ephemerals)
-	}
+	must.Equal(t, tree.count(), count, "nodes")
+	must.True(t, len(tree.reapable) == 0 && len(tree.ephemerals) == 0, tree.reapable, tree.ephemerals)
 	must.True(t, string(tree.nodes["/a"].data) == "x" && tree.nodes["/a/e"] != nil, "data or node not restored")
 }

@@ -15,8 +15,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rogpeppe/go-internal/txtar"
+
 	"github.com/lockscope/lockscope/internal/jute"
 	"github.com/lockscope/lockscope/internal/must"
+	"github.com/lockscope/lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/internal/zkserver"
 )
 
 // world plays scripts against one server and logs every packet. The logs are the same for two servers
@@ -430,4 +434,26 @@ func (w *world) stat(d *jute.Decoder) string {
 	length, children, p := d.Int(), d.Int(), d.Long()
 	return fmt.Sprintf("{c%d m%d p%d v%d cv%d av%d owner=%s len=%d children=%d}",
 		c, m, p, v, cv, av, w.owner(owner), length, children)
+}
+
+// Every scenario runs against a new embedded and a new real server. The transcripts must be equal: reply order,
+// zxids, error codes, watch events, and Stat without times.
+func TestTranscriptsMatchRealServer(t *testing.T) {
+	t.Parallel()
+	embedded := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
+	real := servertest.StartZooKeeper(t)
+	for _, scenario := range must.Have(txtar.ParseFile("testdata/scenarios.txtar"))(t).Files {
+		t.Run(scenario.Name, func(t *testing.T) {
+			play := func(addr string) []string {
+				w := newWorld(t, addr)
+				w.play(string(scenario.Data))
+				return strings.Split(w.log.String(), "\n")
+			}
+			want := play(real.Addr)
+			same(t, scenario.Name, want, play(embedded.Addr))
+			if testing.Verbose() {
+				t.Log("\n" + strings.Join(want, "\n"))
+			}
+		})
+	}
 }

@@ -175,9 +175,8 @@ func TestServerListPausesAfterFullRound(t *testing.T) {
 	t.Parallel()
 	l := new(ServerList)
 	must.True(t, l.Init([]string{"nocolon"}) != nil, "a server without a port was accepted")
-	if err := l.Init([]string{"a:1", "b:1"}); err != nil || l.Len() != 2 {
-		t.Fatal(err)
-	}
+	must.Succeed(t, l.Init([]string{"a:1", "b:1"}))
+	must.Equal(t, l.Len(), 2, "servers")
 	for i, want := range []struct {
 		server string
 		pause  bool
@@ -187,15 +186,13 @@ func TestServerListPausesAfterFullRound(t *testing.T) {
 		}
 	}
 	l.Connected()
-	if _, pause := l.Next(); pause {
-		t.Error("a pause after a healthy connection broke")
-	}
+	_, pause := l.Next()
+	must.True(t, !pause, "a pause after a healthy connection broke")
 	for range 2 * maxBrief {
 		l.Connected()
 	}
-	if _, pause := l.Next(); !pause {
-		t.Error("no pause although connections break at once")
-	}
+	_, pause = l.Next()
+	must.True(t, pause, "no pause although connections break at once")
 }
 
 // A certificate only authenticates the client to a server that asks for it.

@@ -154,9 +154,8 @@ func TestLagIsMeasuredPerMember(t *testing.T) {
 				{asked: true, at: at, asOf: at, status: zkadmin.Status{Role: "follower", Zxid: l.follower}},
 			}
 			e.measureLag(servers)
-			if servers[0].lag != 0 || servers[1].lag != l.want {
-				t.Errorf("%s: after %d s the leader lags %v, the follower %v, want %v", name, l.second, servers[0].lag, servers[1].lag, l.want)
-			}
+			must.Equal(t, servers[0].lag, 0, name, "the leader lags after s", l.second)
+			must.Equal(t, servers[1].lag, l.want, name, "the follower lags after s", l.second)
 		}
 	}
 }

@@ -258,9 +258,8 @@ func TestRuledOutPartUnblocksLock(t *testing.T) {
 			default:
 				r.answer(JobList, "/l-__lock__", "", noon, &Stat{EphemeralOwner: 7}, nil)
 			}
-			if l := r.changes.Put["/l"]; l == nil || l.State != inspect.StateHeld {
-				t.Errorf("%s, the possible part is %s: %+v", name, what, l)
-			}
+			l := r.changes.Put["/l"]
+			must.True(t, l != nil && l.State == inspect.StateHeld, name, "the possible part is", what, l)
 		}
 	}
 }
