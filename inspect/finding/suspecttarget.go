@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/lockscope/lockscope/inspect"
-	"github.com/lockscope/lockscope/inspect/describe"
 	"github.com/lockscope/lockscope/inspect/recipe"
 	"github.com/lockscope/lockscope/internal/each"
 )
@@ -76,11 +75,9 @@ func ofOneServer(c *inspect.Case) []inspect.Finding {
 		return nil
 	}
 	return one(inspect.Finding{
-		Subject:    inspect.Subject{Contender: value.Value, Digest: value.Digest},
-		Confidence: recipe.Likely,
-		Message: fmt.Sprintf("%s is on %s, not on a quorum of %d; but %s takes a lock on one server: "+
-			"it is most likely held",
-			describe.BriefName(value.Value), at(value.Addr), l.Quorum, l.Recipe),
+		Confidence: recipe.Likely, // and no subject: it stays while the lock changes hands
+		Message: fmt.Sprintf("its key is on %s, not on a quorum of %d; but %s takes a lock on one server: "+
+			"it is most likely held", at(value.Addr), l.Quorum, l.Recipe),
 		Evidence: evidence{
 			"value": says(value), "library": l.Recipe, "masters": ballots(l),
 			"cause": "servers that are not the masters of one Redlock, or not for this lock, were given with commas",

@@ -140,12 +140,14 @@ func TestSingleServerLibraryNeedsNoQuorum(t *testing.T) {
 	check(t, "suspect-target", []state{
 		{
 			name: "on one", c: of("redis-py", "-a-"), fires: true, severity: inspect.Warning, confidence: recipe.Likely,
-			has: []string{"a is on r2", "redis-py takes a lock on one server"}, evidence: map[string]any{"library": "redis-py", "value": "a"},
+			has: []string{"its key is on r2", "redis-py takes a lock on one server"}, evidence: map[string]any{"library": "redis-py", "value": "a"},
 		},
 		{name: "another on each", c: of("redis-py", "ab-"), fires: true, severity: inspect.Warning, confidence: recipe.Likely},
 		{name: "a library that may ask all", c: of("redsync", "-a-")},
 		{name: "on a quorum", c: of("redis-py", "aa-")},
 	})
+	first, next := diagnose(t, "suspect-target", of("redis-py", "-a-")), diagnose(t, "suspect-target", of("redis-py", "-b-"))
+	must.Equal(t, next[0].Key(), first[0].Key(), "the finding about the next holder")
 	for rule, letters := range map[string]string{"minority-leftover": "-a-", "split-quorum": "ab-"} {
 		if found := diagnose(t, rule, of("redis-py", letters)); found != nil {
 			t.Errorf("%s: %+v", rule, found)
