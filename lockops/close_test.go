@@ -41,9 +41,9 @@ func (c *closing) session(t *testing.T) lockops.Session {
 func (c *closing) lock(t *testing.T, kind lockops.Kind, s lockops.Session, opts ...lockops.Option) lockops.Locker {
 	t.Helper()
 	if kind.On != lockops.OnZooKeeper {
-		opts = append(opts, lockops.WithTTL(closeTTL), patient)
+		opts = append(opts, lockops.WithTTL(closeTTL))
 	}
-	return must.Have(kind.New(s, c.name, opts...))(t)
+	return lockOf(t, kind, s, c.name, opts...)
 }
 
 // occupy acquires all permits of the lock on another session.
@@ -51,10 +51,7 @@ func (c *closing) occupy(t *testing.T) (holds []*lockops.Hold) {
 	t.Helper()
 	kind := c.kind
 	if kind.Shared {
-		var err error
-		if kind, err = lockops.KindNamed(kind.On, "write"); err != nil {
-			t.Fatal(err)
-		}
+		kind = must.Have(lockops.KindNamed(kind.On, "write"))(t)
 	}
 	l := c.lock(t, kind, c.session(t))
 	for range kind.Permits {
@@ -103,20 +100,13 @@ var closeStates = []struct {
 	{"before the first request", func(t *testing.T, c *closing) bool {
 		l := c.lock(t, c.kind, c.s)
 		c.s.Close()
-		for _, ask := range []func(context.Context) (*lockops.Hold, error){l.Acquire, l.TryAcquire} {
-			if _, err := ask(within(t)); !errors.Is(err, lockops.ErrClosed) {
-				t.Errorf("%v, want ErrClosed", err)
-			}
-		}
+		refused(t, l, lockops.ErrClosed)
+		must.Be(t, (<-begin(within(t), l)).err, lockops.ErrClosed)
 		return false
 	}},
 	{"asking", func(t *testing.T, c *closing) bool {
 		l := c.lock(t, c.kind, c.s)
-		got := make(chan acquired, 1)
-		go func() {
-			h, err := l.Acquire(within(t))
-			got <- acquired{h, err}
-		}()
+		got := begin(within(t), l)
 		c.s.Close()
 		return closedOrLost(t, <-got)
 	}},
@@ -135,9 +125,7 @@ var closeStates = []struct {
 		got := c.wait(t)
 		var all sync.WaitGroup
 		for _, h := range holds {
-			all.Go(func() {
-				must.Be(t, h.Release(within(t)), nil)
-			})
+			all.Go(func() { must.Be(t, h.Release(within(t)), nil) })
 		}
 		c.s.Close()
 		all.Wait()
@@ -179,9 +167,7 @@ func closedOrLost(t *testing.T, a acquired) (held bool) {
 		return false
 	}
 	<-a.h.Context().Done()
-	if cause := context.Cause(a.h.Context()); !errors.Is(cause, lockops.ErrLost) || !errors.Is(cause, lockops.ErrClosed) {
-		t.Errorf("hold ended with %v, want ErrLost and ErrClosed", cause)
-	}
+	isAll(t, context.Cause(a.h.Context()), lockops.ErrLost, lockops.ErrClosed)
 	return true
 }
 
@@ -210,16 +196,13 @@ func (c *closing) deleteNode(t *testing.T, h *lockops.Hold) {
 func TestCloseInEveryState(t *testing.T) {
 	t.Parallel()
 	ensemble := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
-	masters := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}
+	masters := threeMasters(t)
 	for _, kind := range lockops.Kinds() {
 		for _, state := range closeStates {
 			t.Run(kind.Name+" on "+[]string{"zookeeper", "redis", "masters"}[kind.On]+"/"+state.name, func(t *testing.T) {
 				c := &closing{kind: kind, zk: ensemble, name: servertest.UniquePath(t)}
-				switch kind.On {
-				case lockops.OnRedis:
-					c.masters = masters[:1]
-				case lockops.OnRedisMasters:
-					c.masters = masters
+				if kind.On != lockops.OnZooKeeper {
+					c.masters = mastersOf(kind, masters)
 				}
 				c.s = c.session(t)
 				held := state.run(t, c)

@@ -21,23 +21,12 @@ func TestEndedWaitIsNeverGranted(t *testing.T) {
 		"zookeeper": zkTurn, "redis": redisTurn("mutex"), "redis-fair": redisTurn("fair"), "redlock": redlockTurn,
 	} {
 		t.Run(kind, func(t *testing.T) {
-			ready := turn(t)
-			ctx, cancel := context.WithCancel(t.Context())
+			ended, cancel := context.WithCancel(t.Context())
 			cancel()
-			if h, err := ready.grant(ctx); h != nil || !errors.Is(err, context.Canceled) {
-				t.Errorf("context ended: %v, %v", h, err)
-			}
-			if ready.keys != nil && ready.keys(t) != 0 {
-				t.Error("context ended: the key was left behind")
-			}
-			again := turn(t)
-			again.close()
-			if h, err := again.grant(t.Context()); h != nil || !errors.Is(err, ErrClosed) {
-				t.Errorf("session closing: %v, %v", h, err)
-			}
-			if again.keys != nil && again.keys(t) != 0 {
-				t.Error("session closing: the key was left behind")
-			}
+			turn(t).isNotGranted(t, ended, context.Canceled)
+			closing := turn(t)
+			closing.close()
+			closing.isNotGranted(t, t.Context(), ErrClosed)
 		})
 	}
 }
@@ -145,13 +134,54 @@ func TestEndedWaitGetsNoNestedRead(t *testing.T) {
 	}
 }
 
-func embeddedMasters(t *testing.T, n int, options ...RedisOption) *RedisSession {
+func embeddedMasters(t *testing.T, n int) *RedisSession {
+	t.Helper()
+	var addrs []string
+	for range n {
+		addrs = append(addrs, servertest.StartEmbeddedRedis(t).Addr)
+	}
+	return sessionOn(t, addrs, WithUncheckedMasters())
+}
+
+// sessionOn returns a session with servers at these addresses.
+func sessionOn(t *testing.T, addrs []string, options ...RedisOption) *RedisSession {
 	t.Helper()
 	var masters []*redis.UniversalOptions
-	for range n {
-		masters = append(masters, &redis.UniversalOptions{Addrs: []string{servertest.StartEmbeddedRedis(t).Addr}})
+	for _, addr := range addrs {
+		masters = append(masters, &redis.UniversalOptions{Addrs: []string{addr}})
 	}
-	s := must.Have(NewRedisSession(t.Context(), masters, append(options, WithUncheckedMasters())...))(t)
+	s := must.Have(NewRedisSession(t.Context(), masters, options...))(t)
 	t.Cleanup(s.Close)
 	return s
+}
+
+// onRedis starts a server and a session with it.
+func onRedis(t *testing.T) (*servertest.Redis, *RedisSession) {
+	t.Helper()
+	m := servertest.StartRedis(t)
+	return m, sessionOn(t, []string{m.Addr})
+}
+
+// serverless returns a session without servers, whose clock reads now.
+func serverless(t *testing.T, now *time.Time) *RedisSession {
+	t.Helper()
+	s := newRedisSession([]RedisOption{func(o *redisOptions) { o.clock.now = func() time.Time { return *now } }})
+	t.Cleanup(s.Close)
+	return s
+}
+
+// otherClient returns a client of a session's first master, as another program would use.
+func otherClient(t *testing.T, s *RedisSession) *redis.Client {
+	t.Helper()
+	c := redis.NewClient(&redis.Options{Addr: s.masters[0].name})
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+func (r readyTurn) isNotGranted(t *testing.T, ctx context.Context, want error) {
+	t.Helper()
+	h, err := r.grant(ctx)
+	must.Be(t, err, want)
+	must.True(t, h == nil, want, "granted")
+	must.True(t, r.keys == nil || r.keys(t) == 0, want, "the key was left behind")
 }

@@ -3,6 +3,7 @@ package lockops_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -13,23 +14,10 @@ import (
 )
 
 // eachKind runs f with an unused lock of each kind on embedded servers.
-func eachKind(t *testing.T, f func(t *testing.T, k lockops.Kind, lock func(...lockops.Option) lockops.Locker)) {
-	sessions := map[lockops.Servers]lockops.Session{
-		lockops.OnZooKeeper: zkSession(t, servertest.StartEmbeddedZooKeeper(t, zkserver.Config{}).Addr),
-		lockops.OnRedis:     redisSession(t, servertest.StartEmbeddedRedis(t)),
-		lockops.OnRedisMasters: redisSession(t, servertest.StartEmbeddedRedis(t), servertest.StartEmbeddedRedis(t),
-			servertest.StartEmbeddedRedis(t)),
-	}
+func eachKind(t *testing.T, f func(t *testing.T, k lockops.Kind, lock maker)) {
+	sessions := eachServers(t)
 	for _, k := range lockops.Kinds() {
-		t.Run(k.Name, func(t *testing.T) {
-			name := servertest.UniquePath(t)
-			f(t, k, func(opts ...lockops.Option) lockops.Locker {
-				if k.On != lockops.OnZooKeeper {
-					opts = append(opts, patient)
-				}
-				return must.Have(k.New(sessions[k.On], name, opts...))(t)
-			})
-		})
+		t.Run(k.Name, func(t *testing.T) { f(t, k, kindOn(t, k, sessions[k.On], servertest.UniquePath(t))) })
 	}
 }
 
@@ -37,20 +25,17 @@ func eachKind(t *testing.T, f func(t *testing.T, k lockops.Kind, lock func(...lo
 // itself. It also keeps goroutines that share the context from all entering.
 func TestReentryMustBeRequested(t *testing.T) {
 	t.Parallel()
-	eachKind(t, func(t *testing.T, _ lockops.Kind, lock func(...lockops.Option) lockops.Locker) {
+	eachKind(t, func(t *testing.T, _ lockops.Kind, lock maker) {
 		l := lock()
 		outer := acquire(t, l)
-		for name, take := range map[string]func(context.Context) (*lockops.Hold, error){"Acquire": l.Acquire, "TryAcquire": l.TryAcquire} {
-			if h, err := take(outer.Context()); !errors.Is(err, lockops.ErrReentry) {
-				t.Errorf("%s with the hold's context: %v, %v; want ErrReentry", name, h, err)
-			}
-		}
+		_, err := l.TryAcquire(outer.Context())
+		must.Be(t, err, lockops.ErrReentry, "TryAcquire with the hold's context")
+		must.Be(t, (<-begin(outer.Context(), l)).err, lockops.ErrReentry, "Acquire with the hold's context")
 		inner := must.Have(lock(lockops.WithReentry()).Acquire(outer.Context()))(t)
 		release(t, outer)
-		must.True(t, inner.Context().Err() == nil, "the inner hold ended with the outer one")
+		must.Be(t, inner.Context().Err(), nil, "inner hold after the release of the outer one")
 		release(t, inner)
-		again, err := l.Acquire(context.WithoutCancel(outer.Context())) // both holds are released
-		must.Succeed(t, err)
+		again := must.Have(l.Acquire(context.WithoutCancel(outer.Context())))(t) // both holds are released
 		release(t, again)
 	})
 }
@@ -58,7 +43,7 @@ func TestReentryMustBeRequested(t *testing.T) {
 // A wait that times out returns ErrHeld, whether it waited on the servers or in the session.
 func TestTimeoutReturnsErrHeld(t *testing.T) {
 	t.Parallel()
-	eachKind(t, func(t *testing.T, k lockops.Kind, lock func(...lockops.Option) lockops.Locker) {
+	eachKind(t, func(t *testing.T, k lockops.Kind, lock maker) {
 		if k.Shared {
 			return // readers do not exclude each other
 		}
@@ -74,35 +59,37 @@ func TestTimeoutReturnsErrHeld(t *testing.T) {
 				_, err = waiter.Acquire(ctx)
 				cancel()
 			}
-			if !errors.Is(err, lockops.ErrHeld) || !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("%v, want DeadlineExceeded and ErrHeld", err)
-			}
+			isAll(t, err, lockops.ErrHeld, context.DeadlineExceeded)
 		}
 	})
 }
 
-// Check finds invalid options and master counts without asking a server.
+// Check finds invalid options, empty keys and master counts without asking a server.
 func TestCheckFindsInvalidOptions(t *testing.T) {
 	t.Parallel()
 	z := zkSession(t, servertest.StartEmbeddedZooKeeper(t, zkserver.Config{}).Addr)
-	masters := []*servertest.Redis{servertest.StartEmbeddedRedis(t), servertest.StartEmbeddedRedis(t)}
-	one, two := redisSession(t, masters[0]), redisSession(t, masters...)
+	masters := servertest.StartEmbeddedMasters(t, 3)
+	one, two, three := redisSession(t, masters[0]), redisSession(t, masters[:2]...), redisSession(t, masters...)
+	must.Be(t, lockops.Check(lockops.NewZKMutex(z, "/l")), nil)
 	for name, tt := range map[string]struct {
 		lock lockops.Locker
 		want error
+		says string
 	}{
-		"fine":         {lockops.NewZKMutex(z, "/l"), nil},
-		"path":         {lockops.NewZKMutex(z, "l"), lockops.ErrOption},
-		"recipe":       {lockops.NewZKRWMutex(z, "/l", lockops.WithRecipe("x")).Read(), lockops.ErrOption},
-		"permits":      {lockops.NewZKSemaphore(z, "/l", 0), lockops.ErrOption},
-		"key":          {lockops.NewRedisMutex(one, ""), lockops.ErrOption},
-		"TTL":          {lockops.NewRedisFairMutex(one, "k", lockops.WithTTL(20*time.Millisecond)), lockops.ErrOption},
-		"two masters":  {lockops.NewRedisMutex(two, "k"), lockops.ErrMasters},
-		"even masters": {lockops.NewRedlock(two, "k"), lockops.ErrMasters},
+		"path":           {lockops.NewZKMutex(z, "l"), lockops.ErrOption, ""},
+		"recipe":         {lockops.NewZKRWMutex(z, "/l", lockops.WithRecipe("x")).Read(), lockops.ErrOption, ""},
+		"permits":        {lockops.NewZKSemaphore(z, "/l", 0), lockops.ErrOption, ""},
+		"key":            {lockops.NewRedisMutex(one, ""), lockops.ErrOption, "needs a key"},
+		"key of fair":    {lockops.NewRedisFairMutex(one, ""), lockops.ErrOption, "needs a key"},
+		"key of redlock": {lockops.NewRedlock(three, ""), lockops.ErrOption, "needs a key"},
+		"TTL":            {lockops.NewRedisFairMutex(one, "k", lockops.WithTTL(20*time.Millisecond)), lockops.ErrOption, ""},
+		"two masters":    {lockops.NewRedisMutex(two, "k"), lockops.ErrMasters, ""},
+		"even masters":   {lockops.NewRedlock(two, "k"), lockops.ErrMasters, ""},
 	} {
-		must.Be(t, lockops.Check(tt.lock), tt.want, name)
-		if _, err := tt.lock.TryAcquire(within(t)); tt.want != nil && !errors.Is(err, tt.want) {
-			t.Errorf("%s: TryAcquire: %v, want %v", name, err, tt.want)
+		_, err := tt.lock.TryAcquire(within(t))
+		for _, err := range []error{err, lockops.Check(tt.lock)} {
+			must.Be(t, err, tt.want, name)
+			must.True(t, contains(err, tt.says), name, err)
 		}
 	}
 }
@@ -114,7 +101,7 @@ func TestUnsupportedOptionsAreErrors(t *testing.T) {
 		"WithTTL": lockops.WithTTL(time.Second), "WithoutRenewal": lockops.WithoutRenewal(),
 		"WithMasterLimit": lockops.WithMasterLimit(time.Second), "OnRenew": lockops.OnRenew(func(time.Time) {}),
 	}
-	eachKind(t, func(t *testing.T, k lockops.Kind, lock func(...lockops.Option) lockops.Locker) {
+	eachKind(t, func(t *testing.T, k lockops.Kind, lock maker) {
 		wrong := zkOnly
 		if k.On == lockops.OnZooKeeper {
 			wrong = redisOnly
@@ -137,7 +124,7 @@ func TestUnsupportedOptionsAreErrors(t *testing.T) {
 func TestWithEndsWithEither(t *testing.T) {
 	t.Parallel()
 	type key struct{}
-	eachKind(t, func(t *testing.T, _ lockops.Kind, lock func(...lockops.Option) lockops.Locker) {
+	eachKind(t, func(t *testing.T, _ lockops.Kind, lock maker) {
 		l := lock(lockops.WithReentry())
 		h := acquire(t, l)
 		cause := errors.New("the caller's cause")
@@ -164,7 +151,7 @@ func TestWithEndsWithEither(t *testing.T) {
 // Do also releases the lock when the function fails, panics or is cancelled.
 func TestDoHoldsLockWhileRunning(t *testing.T) {
 	t.Parallel()
-	eachKind(t, func(t *testing.T, k lockops.Kind, lock func(...lockops.Option) lockops.Locker) {
+	eachKind(t, func(t *testing.T, k lockops.Kind, lock maker) {
 		l, inside := lock(), errors.New("inside")
 		err := lockops.Do(within(t), l, func(ctx context.Context) error {
 			if second, err := l.TryAcquire(within(t)); (k.Shared || k.Permits > 1) && err == nil {
@@ -206,7 +193,7 @@ func TestDoHoldsLockWhileRunning(t *testing.T) {
 // A second release of a re-entered hold fails and does not free the outer one.
 func TestEachHoldIsReleasedOnce(t *testing.T) {
 	t.Parallel()
-	eachKind(t, func(t *testing.T, _ lockops.Kind, lock func(...lockops.Option) lockops.Locker) {
+	eachKind(t, func(t *testing.T, _ lockops.Kind, lock maker) {
 		l := lock(lockops.WithReentry())
 		outer := acquire(t, l)
 		inner := must.Have(l.Acquire(outer.Context()))(t)
@@ -215,5 +202,53 @@ func TestEachHoldIsReleasedOnce(t *testing.T) {
 		must.Be(t, inner.Extend(within(t)), lockops.ErrNotHeld, "extend after the release")
 		must.True(t, outer.Context().Err() == nil, "the second release freed the lock")
 		release(t, outer)
+	})
+}
+
+// eachServers returns a session on embedded servers of each kind.
+func eachServers(t *testing.T) map[lockops.Servers]lockops.Session {
+	t.Helper()
+	return map[lockops.Servers]lockops.Session{
+		lockops.OnZooKeeper:    zkSession(t, servertest.StartEmbeddedZooKeeper(t, zkserver.Config{}).Addr),
+		lockops.OnRedis:        redisSession(t, servertest.StartEmbeddedRedis(t)),
+		lockops.OnRedisMasters: redisSession(t, servertest.StartEmbeddedMasters(t, 3)...),
+	}
+}
+
+// Each kind can be acquired, its session counts the requests, and other servers are refused.
+func TestEveryKindCanBeHeld(t *testing.T) {
+	t.Parallel()
+	right := eachServers(t)
+	zookeeper, one := right[lockops.OnZooKeeper], right[lockops.OnRedis]
+	wrong := map[lockops.Servers]lockops.Session{lockops.OnZooKeeper: one, lockops.OnRedis: zookeeper, lockops.OnRedisMasters: zookeeper}
+	for _, k := range lockops.Kinds() {
+		before := right[k.On].Requests()
+		release(t, acquire(t, lockOf(t, k, right[k.On], "/kinds", lockops.WithLabel("me"))))
+		if sent := right[k.On].Requests() - before; sent < 2 || sent > 30 {
+			t.Errorf("%s on %d: %d requests, want 2 to 30", k.Name, k.On, sent)
+		}
+		if _, err := k.New(wrong[k.On], "/kinds"); err == nil {
+			t.Errorf("%s was created on the wrong servers", k.Name)
+		}
+		must.True(t, k.Permits >= 1, k.Name, "has no permits")
+	}
+}
+
+// OnAsked reports arrival times by the master's clock, even if the lock is granted in another
+// order.
+func TestOnAskedReportsArrivalOrder(t *testing.T) {
+	t.Parallel()
+	eachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis, key string) {
+		var asked []time.Time
+		note := lockops.OnAsked(func(at time.Time) { asked = append(asked, at) })
+		for range 3 {
+			l := lockops.NewRedisMutex(redisSession(t, masters[0]), key, note)
+			if h, err := l.TryAcquire(within(t)); err == nil {
+				defer release(t, h)
+			}
+		}
+		if len(asked) != 3 || !slices.IsSortedFunc(asked, time.Time.Compare) || time.Since(asked[0]).Abs() > time.Minute {
+			t.Errorf("arrival times %v, want three recent ones in order", asked)
+		}
 	})
 }

@@ -2,7 +2,6 @@ package lockops_test
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -17,8 +16,7 @@ import (
 // Our "kazoo" recipe and a real kazoo client wait for each other.
 func TestQueuesWithKazoo(t *testing.T) {
 	t.Parallel()
-	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
-		path := servertest.UniquePath(t)
+	eachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper, path string) {
 		s := zkSession(t, server.Addr)
 		peer := servertest.StartKazoo(t, server.Addr, path, "peer")
 		peer.Expect(t, "acquired")
@@ -41,8 +39,7 @@ func TestQueuesWithKazoo(t *testing.T) {
 // Our curator recipe and the Lock of go-zookeeper exclude each other.
 func TestQueuesWithGoZooKeeper(t *testing.T) {
 	t.Parallel()
-	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
-		path := servertest.UniquePath(t)
+	eachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper, path string) {
 		s := zkSession(t, server.Addr)
 		conn := plain(t, server.Addr)
 		var inside, peers atomic.Int32
@@ -76,8 +73,7 @@ func TestQueuesWithGoZooKeeper(t *testing.T) {
 // A real redis-py Lock and our mutex exclude each other.
 func TestKeepsOutRedisPy(t *testing.T) {
 	t.Parallel()
-	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
-		key := servertest.UniqueName(t)
+	eachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis, key string) {
 		h := acquire(t, lockops.NewRedisMutex(redisSession(t, masters[0]), key))
 		peer := servertest.StartRedisPy(t, masters[0].Addr, key)
 		if h.Context().Err() != nil {
@@ -94,9 +90,7 @@ func TestKeepsOutRedisPy(t *testing.T) {
 		}()
 		<-waiting
 		peer.Release(t)
-		a := <-got
-		must.Succeed(t, a.err)
-		release(t, a.h)
+		release(t, granted(t, got))
 	})
 }
 
@@ -133,14 +127,10 @@ func queueWithPeers(t *testing.T, server *servertest.ZooKeeper, peer *servertest
 			release(t, h)
 		} else {
 			_, got := queueUp(t, within(t), side(s, path, second, recipe))
-			if _, err := side(s, path, second, recipe)().TryAcquire(within(t)); !errors.Is(err, lockops.ErrHeld) {
-				t.Errorf("TryAcquire of our %s during their %s: %v, want ErrHeld", tt.second, tt.first, err)
-			}
+			refused(t, side(s, path, second, recipe)(), lockops.ErrHeld, "TryAcquire of our", tt.second, "during their", tt.first)
 			must.Equal(t, len(got), 0, "grants of our", tt.second, "during their", tt.first)
 			peer.Send(t, "close", "one")
-			a := <-got
-			must.Succeed(t, a.err)
-			release(t, a.h)
+			release(t, granted(t, got))
 		}
 
 		path = servertest.UniquePath(t) // ours before theirs

@@ -2,7 +2,6 @@ package lockops
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -17,35 +16,26 @@ import (
 func TestOneRequestProbesASilentMaster(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
-	s := newRedisSession([]RedisOption{func(o *redisOptions) { o.clock.now = func() time.Time { return now } }})
-	defer s.Close()
+	s := serverless(t, &now)
 	s.lent = true // no client to close
 	m := &master{session: s}
 	s.masters = []*master{m, m, m}
 	limit := s.opts.limit // for connecting
 	for range breakerAfter {
-		if !m.admit(0) || m.silent() {
-			t.Error("silent after too few unanswered requests")
-		}
+		must.True(t, m.admit(0) && !m.silent(), "silent after too few unanswered requests")
 		m.record(context.DeadlineExceeded)
 	}
-	if m.admit(0) || !m.silent() {
-		t.Error("a silent master was asked without a pause")
-	}
+	must.True(t, !m.admit(0) && m.silent(), "a silent master was asked without a pause")
 	now = now.Add(breakerFirst)
 	must.True(t, m.admit(0), "no request was admitted after the pause")
 	must.True(t, !m.admit(0), "a second request was admitted at once")
-	if now = now.Add(limit - 1); m.admit(0) {
-		t.Error("a second request was admitted within the limit of the first")
-	}
-	if now = now.Add(1); !m.admit(0) {
-		t.Error("no second request was admitted after the limit of the first")
-	}
+	now = now.Add(limit - 1)
+	must.True(t, !m.admit(0), "a second request was admitted within the limit of the first")
+	now = now.Add(1)
+	must.True(t, m.admit(0), "no second request was admitted after the limit of the first")
 	m.record(reply("NOPERM"))
 	for range 2 {
-		if !m.admit(0) || m.silent() {
-			t.Error("a master that answers was not asked")
-		}
+		must.True(t, m.admit(0) && !m.silent(), "a master that answers was not asked")
 	}
 }
 
@@ -69,57 +59,47 @@ func TestASilentMasterSetsNoOrder(t *testing.T) {
 // A renewal asks for a missing vote, which counts from the next renewal on.
 func TestRenewalAsksForMissingVote(t *testing.T) {
 	t.Parallel()
-	m := servertest.StartRedis(t)
-	s := must.Have(NewRedisSession(t.Context(), []*redis.UniversalOptions{{Addrs: []string{m.Addr}}}))(t)
-	defer s.Close()
+	_, s := onRedis(t)
 	v := &NewRedlock(s, "lock", WithMasterLimit(time.Minute)).newElection().votes[0]
-	if err := v.prolongOnce(t.Context()); !errors.Is(err, errNoVote) || !v.has {
-		t.Errorf("first renewal: %v, has the vote: %v", err, v.has)
-	}
+	must.Be(t, v.prolongOnce(t.Context()), errNoVote, "first renewal")
+	must.True(t, v.has, "the first renewal did not ask for the vote")
 	must.Be(t, v.prolongOnce(t.Context()), nil, "second renewal")
 }
 
 // took measures requests, even those that got no answer.
 func TestUnansweredRequestsAreTimed(t *testing.T) {
 	t.Parallel()
-	m := servertest.StartRedis(t)
-	s := must.Have(NewRedisSession(t.Context(), []*redis.UniversalOptions{{Addrs: []string{m.Addr}}}))(t)
-	defer s.Close()
+	m, s := onRedis(t)
 	one := s.masters[0]
 	ask := func(limit time.Duration) error {
 		_, err := one.eval(one.reach(t.Context(), limit), clockScript, []string{"key"})
 		return err
 	}
-	if err := ask(30 * time.Second); err != nil || one.took() <= 0 {
-		t.Errorf("took %v: %v", one.took(), err)
-	}
+	must.Be(t, ask(30*time.Second), nil)
+	must.True(t, one.took() > 0, "an answered request took", one.took())
 	m.Pause(t)
 	defer m.Resume(t)
 	const limit = 50 * time.Millisecond
-	if err := ask(limit); err == nil || one.took() < limit/2 {
-		t.Errorf("no answer within %v: took %v: %v", limit, one.took(), err)
-	}
+	must.True(t, ask(limit) != nil, "a paused server answered")
+	must.True(t, one.took() >= limit/2, "an unanswered request took", one.took())
 }
 
 // A later renewal gets the skipped master's vote, so the release must delete the key there, too.
 func TestSkippedMasterIsReleased(t *testing.T) {
 	t.Parallel()
-	var options []*redis.UniversalOptions
+	var addrs []string
 	var clients []*redis.Client
 	for range 3 {
-		addr := servertest.StartRedis(t).Addr
-		options = append(options, &redis.UniversalOptions{Addrs: []string{addr}})
-		clients = append(clients, redis.NewClient(&redis.Options{Addr: addr}))
+		m := servertest.StartRedis(t)
+		addrs, clients = append(addrs, m.Addr), append(clients, m.Client(t))
 	}
-	s := must.Have(NewRedisSession(t.Context(), options))(t)
-	defer s.Close()
+	s := sessionOn(t, addrs)
 	passed := s.masters[2]
-	for known := false; !known; { // a new session does not wait for its last master
+	must.Become(t, "the last master is known", func() bool { // a new session does not wait for it
 		passed.mu.Lock()
-		known = len(passed.clocks) > 0
-		passed.mu.Unlock()
-		time.Sleep(time.Millisecond) // no event to wait for
-	}
+		defer passed.mu.Unlock()
+		return len(passed.clocks) > 0
+	})
 	passed.mu.Lock()
 	passed.failures, passed.breakerOpenUntil = breakerAfter, s.clock.now().Add(time.Hour)
 	passed.mu.Unlock()
@@ -127,15 +107,13 @@ func TestSkippedMasterIsReleased(t *testing.T) {
 	has := func() bool { return clients[2].Exists(t.Context(), "lock").Val() == 1 }
 	must.True(t, !has(), "the silent master was asked")
 	passed.record(nil)
-	for end := time.Now().Add(time.Minute); !has(); { // Extend does not wait for the last vote
-		if err := h.Extend(t.Context()); err != nil || time.Now().After(end) {
-			t.Fatalf("the vote is still missing: %v", err)
-		}
-	}
+	must.Become(t, "the vote is there", func() bool { // Extend does not wait for the last vote
+		must.Succeed(t, h.Extend(t.Context()))
+		return has()
+	})
 	must.Be(t, h.Release(t.Context()), nil)
 	s.Close() // waits for the rest of the release
 	for i, c := range clients {
 		must.Equal(t, c.Exists(t.Context(), "lock").Val(), 0, "keys left on master", i)
-		c.Close()
 	}
 }

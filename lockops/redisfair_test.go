@@ -2,10 +2,8 @@ package lockops_test
 
 import (
 	"context"
-	"errors"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -20,44 +18,30 @@ import (
 // Waiters get the lock in order of arrival, in one session or several, even if one of them cancels.
 func TestR11_FirstComeFirstServed(t *testing.T) {
 	t.Parallel()
-	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
-		key := servertest.UniqueName(t)
+	eachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis, key string) {
 		sessions := []*lockops.RedisSession{redisSession(t, masters[0]), redisSession(t, masters[0]), redisSession(t, masters[0])}
 		h := acquire(t, lockops.NewRedisFairMutex(sessions[0], key))
-		const n = 9
-		order := make(chan int, n)
-		cancelled := make(chan error, 1)
-		var all sync.WaitGroup
-		for i := range n {
+		var queue []<-chan acquired
+		for i := range 9 {
 			ctx, cancel := context.WithCancel(within(t))
 			defer cancel()
-			waits := make(chan string, 1)
-			all.Go(func() {
-				h, err := lockops.NewRedisFairMutex(sessions[i%3], key, lockops.OnWaiting(func(name string) { waits <- name })).Acquire(ctx)
-				if err != nil {
-					cancelled <- err
-					return
-				}
-				order <- i
-				must.Be(t, h.Release(within(t)), nil)
-			})
-			<-waits
+			_, got := queueUp(t, ctx, fairOn(sessions[i%3], key))
 			if i == 4 {
 				cancel()
-				must.Be(t, <-cancelled, context.Canceled)
-			}
-		}
-		if _, err := lockops.NewRedisFairMutex(sessions[1], key).TryAcquire(within(t)); !errors.Is(err, lockops.ErrHeld) {
-			t.Errorf("TryAcquire: %v, want ErrHeld", err)
-		}
-		release(t, h)
-		for i := range n {
-			if i == 4 {
+				must.Be(t, (<-got).err, context.Canceled)
 				continue
 			}
-			must.Equal(t, <-order, i, "next holder")
+			queue = append(queue, got)
 		}
-		all.Wait()
+		refused(t, lockops.NewRedisFairMutex(sessions[1], key), lockops.ErrHeld)
+		for i, got := range queue {
+			release(t, h)
+			h = granted(t, got)
+			for _, later := range queue[i+1:] {
+				must.Equal(t, len(later), 0, "grants to a later waiter")
+			}
+		}
+		release(t, h)
 		noKey(t, "fair", masters, key)
 	})
 }
@@ -70,15 +54,9 @@ func TestFairSkipsDeadWaiters(t *testing.T) {
 	s, c := redisSession(t, m), redisClient(t, m)
 	for _, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGSTOP} {
 		h := acquire(t, lockops.NewRedisFairMutex(s, "lock"))
-		p := startClient(t, "fair", m)
+		p := startHolder(t, "fair", "lock", 3*time.Second, m.Addr)
 		p.expect(t, "waiting")
-		waits, got := make(chan string, 1), make(chan *lockops.Hold, 1)
-		go func() {
-			h, err := lockops.NewRedisFairMutex(s, "lock", lockops.OnWaiting(func(name string) { waits <- name })).Acquire(within(t))
-			must.Be(t, err, nil)
-			got <- h
-		}()
-		<-waits
+		_, got := queueUp(t, within(t), fairOn(s, "lock"))
 		p.signal(t, signal)
 		if signal == syscall.SIGKILL {
 			_ = p.cmd.Wait()
@@ -86,10 +64,7 @@ func TestFairSkipsDeadWaiters(t *testing.T) {
 		}
 		release(t, h)
 		to, left := get(t, c, "lock"), c.PTTL(within(t), "lock").Val()
-		next := <-got
-		if next == nil {
-			t.FailNow()
-		}
+		next := granted(t, got)
 		if signal == syscall.SIGKILL && to != next.Name() {
 			t.Errorf("handed the lock to %q, want the live waiter %q", to, next.Name())
 		}
@@ -112,22 +87,7 @@ func TestFairWaitersKeepTheirPlace(t *testing.T) {
 	c := redisClient(t, m)
 	h := acquire(t, lockops.NewRedisFairMutex(redisSession(t, m), "lock"))
 	const queue, alive, beat = "lockscope:queue:{lock}", "lockscope:alive:{lock}", time.Second
-	waits, order := make(chan string, 1), make(chan string, 2)
-	var all sync.WaitGroup
-	wait := func() string {
-		s := redisSession(t, m)
-		all.Go(func() {
-			h, err := lockops.NewRedisFairMutex(s, "lock", lockops.OnWaiting(func(name string) { waits <- name })).Acquire(within(t))
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			order <- h.Name()
-			must.Be(t, h.Release(within(t)), nil)
-		})
-		return <-waits
-	}
-	first := wait()
+	first, got := queueUp(t, within(t), fairOn(redisSession(t, m), "lock"))
 	came := c.ZScore(within(t), queue, first).Val()
 	must.Become(t, "the waiter has waited for two heartbeats", func() bool {
 		heard, _ := c.HGet(within(t), alive, first).Float64()
@@ -142,14 +102,15 @@ func TestFairWaitersKeepTheirPlace(t *testing.T) {
 		return c.ZScore(within(t), queue, first).Val() == came
 	})
 	c.Persist(within(t), queue)
-	second := wait()
+	_, second := queueUp(t, within(t), fairOn(redisSession(t, m), "lock"))
 	if ttl := c.PTTL(within(t), queue).Val(); ttl < 50*time.Second || ttl > time.Minute {
 		t.Errorf("the queue expires in %v, want a minute", ttl)
 	}
 	release(t, h)
-	must.Equal(t, <-order, first, "first holder")
-	must.Equal(t, <-order, second, "second holder")
-	all.Wait()
+	next := granted(t, got)
+	must.Equal(t, len(second), 0, "grants to the second waiter")
+	release(t, next)
+	release(t, granted(t, second))
 	must.Equal(t, c.Exists(within(t), queue, alive).Val(), 0, "keys of the queue left")
 }
 
@@ -157,22 +118,12 @@ func TestFairWaitersKeepTheirPlace(t *testing.T) {
 func TestFairWaitersFindLostMessages(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
-	s, other := redisSession(t, m), redisSession(t, m)
 	c := redisClient(t, m)
-	h := acquire(t, lockops.NewRedisFairMutex(s, "lock"))
-	waits, got := make(chan string, 1), make(chan *lockops.Hold, 1)
-	go func() {
-		h, err := lockops.NewRedisFairMutex(other, "lock", lockops.OnWaiting(func(name string) { waits <- name })).Acquire(within(t))
-		must.Be(t, err, nil)
-		got <- h
-	}()
-	value := <-waits
+	h := acquire(t, lockops.NewRedisFairMutex(redisSession(t, m), "lock"))
+	value, got := queueUp(t, within(t), fairOn(redisSession(t, m), "lock"))
 	c.Set(within(t), "lock", value, time.Second) // as the release does, without the message
 	c.ZRem(within(t), "lockscope:queue:{lock}", value)
-	next := <-got
-	if next == nil {
-		return
-	}
+	next := granted(t, got)
 	must.Be(t, h.Release(within(t)), lockops.ErrLost, "release")
 	if d, ok := next.Deadline(); !ok || time.Until(d) < 20*time.Second {
 		t.Errorf("deadline in %v, want the full TTL", time.Until(d))
@@ -183,8 +134,7 @@ func TestFairWaitersFindLostMessages(t *testing.T) {
 // When a dead holder's TTL ends, the first waiter gets the lock within a heartbeat.
 func TestFairLockSurvivesDeadHolder(t *testing.T) {
 	t.Parallel()
-	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
-		key := servertest.UniqueName(t)
+	eachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis, key string) {
 		dead := redisSession(t, masters[0])
 		acquire(t, lockops.NewRedisFairMutex(dead, key, lockops.WithTTL(3*time.Second)))
 		dead.Close()
@@ -210,28 +160,25 @@ func handOverIsKept(t *testing.T, m *servertest.Redis) bool {
 	c := redisClient(t, m)
 	h := acquire(t, lockops.NewRedisFairMutex(redisSession(t, m), "lock"))
 	renewed := make(chan time.Time, 10)
-	_, got := queueUp(t, within(t), func(opts ...lockops.Option) lockops.Locker {
-		return lockops.NewRedisFairMutex(redisSession(t, m), "lock", append(opts, lockops.OnRenew(func(d time.Time) { renewed <- d }))...)
-	})
+	_, got := queueUp(t, within(t), fairOn(redisSession(t, m), "lock", lockops.OnRenew(func(d time.Time) { renewed <- d })))
 	release(t, h)
-	a := <-got
-	must.Succeed(t, a.err)
-	d, ok := a.h.Deadline()
+	next := granted(t, got)
+	d, ok := next.Deadline()
 	pttl := c.PTTL(within(t), "lock").Val() // read later, so only a renewal can make it longer
-	if left := time.Until(d); ok && left > pttl && a.h.Context().Err() == nil {
+	if left := time.Until(d); ok && left > pttl && next.Context().Err() == nil {
 		t.Errorf("the key lives for %v, but the holder trusts it for %v", pttl, left)
 	}
 	select {
 	case <-renewed:
-	case <-a.h.Context().Done():
-		_ = a.h.Release(within(t))
+	case <-next.Context().Done():
+		_ = next.Release(within(t))
 		return false
 	}
-	if d, ok := a.h.Deadline(); !ok || time.Until(d) < 20*time.Second {
+	if d, ok := next.Deadline(); !ok || time.Until(d) < 20*time.Second {
 		t.Errorf("deadline in %v after the first renewal", time.Until(d))
 	}
-	must.Be(t, a.h.Extend(within(t)), nil)
-	release(t, a.h)
+	must.Be(t, next.Extend(within(t)), nil)
+	release(t, next)
 	return true
 }
 
@@ -249,27 +196,19 @@ func callsOf(t testing.TB, c *redis.Client, command string) (n int) {
 func TestFairNewcomerQueuesLast(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
-	c := redisClient(t, m)
 	h := acquire(t, lockops.NewRedisFairMutex(redisSession(t, m), "lock"))
-	waits, got := make(chan string, 1), make(chan *lockops.Hold, 1)
-	go func() {
-		h, err := lockops.NewRedisFairMutex(redisSession(t, m), "lock", lockops.OnWaiting(func(name string) { waits <- name })).Acquire(within(t))
-		must.Be(t, err, nil)
-		got <- h
-	}()
-	name := <-waits
+	name, got := queueUp(t, within(t), fairOn(redisSession(t, m), "lock"))
 	newcomer := redisSession(t, m)
-	c.Del(within(t), "lock") // as if the holder's TTL had expired
-	if overtook, err := lockops.NewRedisFairMutex(newcomer, "lock").TryAcquire(within(t)); !errors.Is(err, lockops.ErrHeld) {
-		t.Errorf("TryAcquire: %v, want ErrHeld", err)
-		if err == nil {
-			release(t, overtook)
-		}
-	}
-	next := <-got
-	if next == nil || next.Name() != name {
-		t.Fatalf("hold %v, want the first waiter's", next)
-	}
+	redisClient(t, m).Del(within(t), "lock") // as if the holder's TTL had expired
+	refused(t, lockops.NewRedisFairMutex(newcomer, "lock"), lockops.ErrHeld)
+	next := granted(t, got)
+	must.Equal(t, next.Name(), name, "holder")
 	release(t, next)
 	_ = h.Release(within(t))
+}
+
+func fairOn(s *lockops.RedisSession, key string, opts ...lockops.Option) maker {
+	return func(more ...lockops.Option) lockops.Locker {
+		return lockops.NewRedisFairMutex(s, key, append(more, opts...)...)
+	}
 }

@@ -61,30 +61,11 @@ func (l *farLink) session(t testing.TB) *lockops.RedisSession {
 	return s
 }
 
-var redisKinds = []struct {
-	name    string
-	masters int
-	make    func(s *lockops.RedisSession, key string, opts ...lockops.Option) lockops.Locker
-}{
-	{"mutex", 1, func(s *lockops.RedisSession, key string, o ...lockops.Option) lockops.Locker {
-		return lockops.NewRedisMutex(s, key, o...)
-	}},
-	{"fair", 1, func(s *lockops.RedisSession, key string, o ...lockops.Option) lockops.Locker {
-		return lockops.NewRedisFairMutex(s, key, o...)
-	}},
-	{"redlock", 3, func(s *lockops.RedisSession, key string, o ...lockops.Option) lockops.Locker {
-		return lockops.NewRedlock(s, key, o...)
-	}},
-}
-
 // Locks work over slow links. If the TTL is too short for a link, the error at once names one that
 // would do.
 func TestLocksWorkOverSlowLinks(t *testing.T) {
 	t.Parallel()
-	var addrs []string
-	for range 3 {
-		addrs = append(addrs, servertest.StartRedis(t).Addr)
-	}
+	masters := threeMasters(t)
 	var all sync.WaitGroup
 	for _, kind := range redisKinds {
 		for _, link := range []struct{ trip, connect, ttl time.Duration }{
@@ -94,24 +75,24 @@ func TestLocksWorkOverSlowLinks(t *testing.T) {
 			{300 * time.Millisecond, 600 * time.Millisecond, time.Second}, // too short
 			{300 * time.Millisecond, 600 * time.Millisecond, 30 * time.Second},
 		} {
-			l, ttl := farAway(t, link.trip, link.connect, addrs[:kind.masters]...), link.ttl
+			l, ttl := farAway(t, link.trip, link.connect, addrsOf(mastersOf(kind, masters))...), link.ttl
 			all.Go(func() {
 				s, other := l.session(t), l.session(t)
 				if s == nil || other == nil {
 					return
 				}
 				f := &farCase{
-					T: t, name: fmt.Sprintf("%s, %v, connecting in %v, TTL %v", kind.name, l.trip, l.connect, ttl),
+					T: t, name: fmt.Sprintf("%s, %v, connecting in %v, TTL %v", kind.Name, l.trip, l.connect, ttl),
 					link: l, ttl: ttl, renewed: make(chan struct{}, 1),
 				}
 				key := servertest.UniqueName(t)
-				f.mine = kind.make(s, key, lockops.WithTTL(ttl), lockops.OnRenew(func(time.Time) {
+				f.mine = lockOf(t, kind, s, key, lockops.WithTTL(ttl), lockops.OnRenew(func(time.Time) {
 					select {
 					case f.renewed <- struct{}{}:
 					default:
 					}
 				}))
-				f.theirs = kind.make(other, key, lockops.WithTTL(ttl))
+				f.theirs = lockOf(t, kind, other, key, lockops.WithTTL(ttl))
 				f.run()
 			})
 		}
@@ -290,8 +271,8 @@ func TestEveryConnectionTypeToleratesSlowLinks(t *testing.T) {
 			continue
 		}
 		for _, kind := range redisKinds[:2] {
-			f := &farCase{T: t, name: name + ", " + kind.name, link: l, ttl: 30 * time.Second}
-			f.mine = kind.make(s, servertest.UniqueName(t))
+			f := &farCase{T: t, name: name + ", " + kind.Name, link: l, ttl: 30 * time.Second}
+			f.mine = lockOf(t, kind, s, servertest.UniqueName(t))
 			for range 2 {
 				h := f.acquire("Acquire", f.mine.Acquire)
 				if h == nil {

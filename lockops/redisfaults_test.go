@@ -6,12 +6,9 @@ import (
 	"io"
 	"net"
 	"strconv"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 
 	"github.com/lockscope/lockscope/inspect/recipe"
 	"github.com/lockscope/lockscope/internal/must"
@@ -21,11 +18,8 @@ import (
 
 // cutter is a proxy in front of a Redis server. Once armed, it forges the reply to the next script.
 type cutter struct {
-	listener net.Listener
-	armed    atomic.Pointer[forgery]
-	work     sync.WaitGroup
-	mu       sync.Mutex
-	conns    []net.Conn
+	addr  string
+	armed atomic.Pointer[forgery]
 }
 
 // forgery replaces the reply to a script; an empty reply cuts the connection.
@@ -37,95 +31,38 @@ type forgery struct {
 
 func startCutter(t testing.TB, server string) *cutter {
 	t.Helper()
-	l := must.Have(net.Listen("tcp", "127.0.0.1:0"))(t)
-	p := &cutter{listener: l}
-	p.work.Go(func() {
-		for {
-			client, err := l.Accept()
-			if err != nil {
-				return
-			}
-			server, err := net.Dial("tcp", server)
-			if err != nil {
-				client.Close()
-				continue
-			}
-			p.mu.Lock()
-			p.conns = append(p.conns, client, server)
-			p.mu.Unlock()
-			var pending atomic.Pointer[forgery]
-			p.work.Go(func() { p.requests(client, server, &pending) })
-			p.work.Go(func() { replies(server, client, &pending) })
+	p := &cutter{}
+	p.addr = servertest.StartLiar(t, server, func(_ int, requests []byte, client io.Writer) bool {
+		f := p.armed.Load()
+		if f == nil || !bytes.Contains(requests, []byte("evalsha")) || !f.again && !p.armed.CompareAndSwap(f, nil) {
+			return false
 		}
-	})
-	t.Cleanup(func() {
-		l.Close()
-		p.mu.Lock()
-		for _, c := range p.conns {
-			c.Close()
+		if f.runs || f.reply == "" {
+			runScript(t, server, requests)
 		}
-		p.mu.Unlock()
-		p.work.Wait()
-	})
+		if f.reply == "" {
+			client.(io.Closer).Close()
+		}
+		_, _ = io.WriteString(client, f.reply)
+		return true
+	}).Addr
 	return p
-}
-
-func (p *cutter) requests(client, server net.Conn, pending *atomic.Pointer[forgery]) {
-	defer client.Close()
-	defer server.Close()
-	buf := make([]byte, 16<<10)
-	for {
-		n, err := client.Read(buf)
-		if f := p.armed.Load(); f != nil && bytes.Contains(buf[:n], []byte("evalsha")) && (f.again || p.armed.CompareAndSwap(f, nil)) {
-			if f.reply != "" && !f.runs {
-				_, _ = io.WriteString(client, f.reply)
-				continue
-			}
-			pending.Store(f)
-		}
-		if _, werr := server.Write(buf[:n]); err != nil || werr != nil {
-			return
-		}
-	}
-}
-
-func replies(server, client net.Conn, pending *atomic.Pointer[forgery]) {
-	defer client.Close()
-	defer server.Close()
-	buf := make([]byte, 16<<10)
-	for {
-		n, err := server.Read(buf)
-		if f := pending.Swap(nil); f != nil {
-			if f.reply == "" {
-				return
-			}
-			n = copy(buf, f.reply)
-		}
-		if _, werr := client.Write(buf[:n]); err != nil || werr != nil {
-			return
-		}
-	}
 }
 
 // Acquiring and releasing succeed even if the connection breaks before the reply arrives.
 func TestR4_LostReplyIsNotALockout(t *testing.T) {
 	t.Parallel()
-	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
-		key := servertest.UniqueName(t)
-		p := startCutter(t, masters[0].Addr)
-		s := must.Have(lockops.NewRedisSession(within(t), []*redis.UniversalOptions{{Addrs: []string{p.listener.Addr().String()}}}))(t)
-		defer s.Close()
-		m := lockops.NewRedisMutex(s, key, lockops.WithTTL(time.Hour))
+	eachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis, key string) {
+		c, p := redisClient(t, masters[0]), startCutter(t, masters[0].Addr)
+		m := lockops.NewRedisMutex(redisSessionAt(t, []string{p.addr}), key, lockops.WithTTL(time.Hour))
 		release(t, acquire(t, m)) // loads the scripts
 		p.armed.Store(&forgery{})
 		h := must.Have(m.TryAcquire(within(t)))(t)
-		newest := get(t, redisClient(t, masters[0]), recipe.FenceKey(key))
-		if token, ok := h.Token(); !ok || strconv.FormatUint(token, 10) != newest {
-			t.Errorf("token %d, %v; the server has %s", token, ok, newest)
-		}
+		token, _ := h.Token()
+		must.Equal(t, strconv.FormatUint(token, 10), get(t, c, recipe.FenceKey(key)), "token")
 		p.armed.Store(&forgery{})
 		release(t, h)
-		must.Equal(t, get(t, redisClient(t, masters[0]), key), "", "value left at the key")
+		must.Equal(t, get(t, c, key), "", "value left at the key")
 	})
 }
 
@@ -137,8 +74,21 @@ func TestRenewalLossWithoutServer(t *testing.T) {
 	h := acquire(t, lockops.NewRedisMutex(s, "lock", lockops.WithTTL(2*time.Second), lockops.WithMasterLimit(50*time.Millisecond)))
 	m.Pause(t)
 	defer m.Resume(t)
-	lostWithin(t, h, 60*time.Second) // waiting for the server would take forever
+	awaitLoss(t, h) // waiting for the server would take forever
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
 	defer cancel()
 	must.True(t, h.Release(ctx) != nil, "release of a lost lock succeeded")
+}
+
+// runScript sends a request to the server and waits for the reply.
+func runScript(t testing.TB, server string, request []byte) {
+	conn, err := net.Dial("tcp", server)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	defer conn.Close()
+	_, _ = conn.Write(request)
+	_, err = conn.Read(make([]byte, 1))
+	must.Be(t, err, nil, "reply to the script")
 }

@@ -98,12 +98,9 @@ func TestOldClockIsReadAgain(t *testing.T) {
 	now := time.Now()
 	c := clockReading{server: 1e15, before: now, after: now.Add(3 * time.Millisecond)}
 	server, slack := c.latest(now.Add(10 * time.Second))
-	if server != 1e15+10_010_000 || slack != 23*time.Millisecond {
-		t.Errorf("after 10 s: %d, slack %v", server, slack)
-	}
-	m := servertest.StartRedis(t)
-	s := must.Have(NewRedisSession(t.Context(), []*redis.UniversalOptions{{Addrs: []string{m.Addr}}}))(t)
-	defer s.Close()
+	must.Equal(t, server, 1e15+10_010_000, "server's clock after 10 s")
+	must.Equal(t, slack, 23*time.Millisecond, "slack after 10 s")
+	m, s := onRedis(t)
 	one := s.masters[0]
 	read := func() uint64 {
 		before := one.requests.Load()
@@ -128,64 +125,50 @@ func TestOldClockIsReadAgain(t *testing.T) {
 	defer m.Resume(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if _, err := NewRedisMutex(s, "lock", WithMasterLimit(100*time.Millisecond)).Acquire(ctx); err == nil {
-		t.Error("acquired a lock from a paused server")
-	}
+	_, err := NewRedisMutex(s, "lock", WithMasterLimit(100*time.Millisecond)).Acquire(ctx)
+	must.True(t, err != nil, "acquired a lock from a paused server")
 	start := time.Now()
-	if s.Close(); time.Since(start) > 2*time.Minute { // a day-old reading's slack is 173 s
-		t.Errorf("Close took %v", time.Since(start))
-	}
+	s.Close()
+	must.True(t, time.Since(start) < 2*time.Minute, "Close took", time.Since(start)) // a day-old reading's slack is 173 s
 }
 
 // The deadline of a handed-over lock counts from the handoff, relative to our newest request, and
 // never from the arrival of the message.
 func TestDeadlineCountsFromHandoff(t *testing.T) {
 	t.Parallel()
-	now := time.Now()
-	var slept time.Duration
-	c := clock{func() time.Time { return now }, func() time.Duration { return slept }}
-	m := &RedisFairMutex{redisKey{session: &RedisSession{clock: c, sleepClock: newSleepClock(c)}, master: &master{}}}
-	m.opts.renew = true
-	const grant = time.Second
-	at := func(sent time.Duration, serverLater time.Duration) (time.Duration, bool) {
-		a := &redisAttempt{sent: now.Add(-sent), at: 1e15}
-		until, ok := m.handed(a, &turn{token: 7, at: 1e15 + serverLater.Microseconds(), grant: grant})
-		if ok && (a.token != 7 || !a.maybe) {
-			t.Errorf("token %d, maybe %v", a.token, a.maybe)
+	const ms, grant = time.Millisecond, time.Second
+	for name, c := range map[string]struct {
+		sent, later time.Duration // how long ago we asked, and the handoff after that by the server's clock
+		took        time.Duration // by a renewal
+		slept       time.Duration // by the machine, noticed now
+		fixed       bool          // not renewed
+		left        time.Duration // 0: not trusted
+	}{
+		"at once":                         {sent: 100 * ms, later: 100 * ms, left: 987 * ms},
+		"the message took 300 ms":         {sent: 400 * ms, later: 100 * ms, left: 687 * ms},
+		"the server's clock was set":      {later: time.Hour, left: grant - drift(grant)}, // so it counts from now
+		"the message took 900 ms of 1 s":  {sent: 900 * ms},
+		"a 350 ms link":                   {sent: 400 * ms, later: 100 * ms, took: 350 * ms},
+		"a suspension":                    {sent: 100 * ms, later: 40*time.Second + 100*ms, slept: 40 * time.Second, left: 587 * ms},
+		"handed over before our request":  {later: -time.Second},
+		"the short TTL without a renewal": {fixed: true},
+	} {
+		now, slept := time.Now(), time.Duration(0)
+		k := clock{func() time.Time { return now }, func() time.Duration { return slept }}
+		m := &RedisFairMutex{redisKey{session: &RedisSession{clock: k, sleepClock: newSleepClock(k)}, master: &master{}}}
+		m.opts.renew = !c.fixed
+		m.master.newest.Store(int64(c.took))
+		slept = c.slept
+		a := &redisAttempt{sent: now.Add(-c.sent), at: 1e15}
+		until, ok := m.handed(a, &turn{token: 7, at: 1e15 + c.later.Microseconds(), grant: grant})
+		if ok != (c.left > 0) || ok && until.Sub(now) != c.left {
+			t.Errorf("%s: %v, %v; want %v", name, until.Sub(now), ok, c.left)
 		}
-		return until.Sub(now), ok
-	}
-	want := func(sent, later, left time.Duration) {
-		t.Helper()
-		if got, ok := at(sent, later); !ok || got != left {
-			t.Errorf("sent %v ago, handed over %v later: %v, %v; want %v", sent, later, got, ok, left)
+		must.True(t, !ok || a.token == 7 && a.maybe, name, "token", a.token, "maybe", a.maybe)
+		for what, said := range map[string]*turn{"no message": nil, "a message that only says to look again": {grant: grant}} {
+			_, ok := m.handed(&redisAttempt{sent: now, at: 1}, said)
+			must.True(t, !ok, name, "trusted", what)
 		}
-	}
-	want(100*time.Millisecond, 100*time.Millisecond, 987*time.Millisecond)
-	want(400*time.Millisecond, 100*time.Millisecond, 687*time.Millisecond) // the message took 300 ms
-	want(0, time.Hour, grant-drift(grant))                                 // the server's clock was set, so it counts from now
-	if got, ok := at(900*time.Millisecond, 0); ok {
-		t.Errorf("trusted for %v after a message that took 900 ms of 1 s", got)
-	}
-	m.master.newest.Store(int64(350 * time.Millisecond)) // how long a renewal would take
-	if got, ok := at(400*time.Millisecond, 100*time.Millisecond); ok {
-		t.Errorf("trusted for %v over a 350 ms link", got)
-	}
-	m.master.newest.Store(0)
-	slept = 40 * time.Second // a suspension, noticed now
-	want(100*time.Millisecond, slept+100*time.Millisecond, 587*time.Millisecond)
-	if _, ok := at(0, -time.Second); ok {
-		t.Error("trusted a message from before our request")
-	}
-	if _, ok := m.handed(&redisAttempt{sent: now, at: 1}, nil); ok {
-		t.Error("trusted a lock without a message")
-	}
-	if _, ok := m.handed(&redisAttempt{sent: now, at: 1}, &turn{grant: grant}); ok {
-		t.Error("trusted a message that only says to look again")
-	}
-	m.opts.renew = false
-	if _, ok := at(0, 0); ok {
-		t.Error("trusted the short TTL without renewal")
 	}
 }
 
@@ -261,19 +244,16 @@ func TestPollsEndWithTTL(t *testing.T) {
 func TestExtensionCountsFromSendTime(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
-	s := newRedisSession([]RedisOption{func(o *redisOptions) { o.clock.now = func() time.Time { return now } }})
-	defer s.Close()
-	g := newGrant(t.Context(), lockKey{s, "redis", "lock"})
+	s := serverless(t, &now)
 	o := options{ttl: time.Minute}
-	l := newLease(s, g, &o, func(context.Context) error {
+	l := newLease(s, newGrant(t.Context(), lockKey{s, "redis", "lock"}), &o, func(context.Context) error {
 		now = now.Add(10 * time.Second) // until the answer
 		return nil
 	}, now, now.Add(30*time.Second))
 	sent := now
 	must.Succeed(t, l.extend(t.Context()))
-	if until, _ := l.deadline(); !until.Equal(sent.Add(o.ttl - drift(o.ttl))) {
-		t.Errorf("deadline %v after the extension was sent", until.Sub(sent))
-	}
+	until, _ := l.deadline()
+	must.Equal(t, until.Sub(sent), o.ttl-drift(o.ttl), "deadline after the extension was sent")
 }
 
 // The server may have answered before the lock was lost or the machine was suspended, so another
@@ -316,28 +296,22 @@ func TestSignalDuringRenewalRenewsAgain(t *testing.T) {
 func TestAnExtensionMayComeTooLate(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
-	s := newRedisSession([]RedisOption{func(o *redisOptions) { o.clock.now = func() time.Time { return now } }})
-	defer s.Close()
-	g := newGrant(t.Context(), lockKey{s, "redis", "lock"})
+	s := serverless(t, &now)
 	until := now.Add(time.Minute)
-	l := newLease(s, g, &options{ttl: time.Hour}, func(context.Context) error {
+	l := newLease(s, newGrant(t.Context(), lockKey{s, "redis", "lock"}), &options{ttl: time.Hour}, func(context.Context) error {
 		now = until
 		return nil
 	}, now, until)
-	if err := l.extend(t.Context()); !errors.Is(err, ErrLost) || !errors.Is(err, errRanOut) {
-		t.Errorf("%v, want ErrLost", err)
-	}
-	if got, _ := l.deadline(); !got.Equal(until) {
-		t.Errorf("the deadline moved by %v", got.Sub(until))
-	}
+	ranOut(t, l.extend(t.Context()))
+	got, _ := l.deadline()
+	must.Equal(t, got.Sub(until), 0, "move of the deadline")
 }
 
 // A request that arrives after its time limit, by the server's clock, does nothing.
 func TestLateRequestsAreRefused(t *testing.T) {
 	t.Parallel()
 	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
-		s := must.Have(NewRedisSession(t.Context(), []*redis.UniversalOptions{{Addrs: []string{masters[0].Addr}}}))(t)
-		defer s.Close()
+		s := sessionOn(t, []string{masters[0].Addr})
 		m := s.masters[0]
 		for _, l := range []*redisKey{
 			&NewRedisMutex(s, servertest.UniqueName(t)).redisKey, &NewRedisFairMutex(s, servertest.UniqueName(t)).redisKey,
@@ -388,8 +362,7 @@ func TestOtherErrorsAreNotDenials(t *testing.T) {
 // A cancelled poll still returns ErrHeld if the previous answer did.
 func TestCanceledAttemptReportsHolder(t *testing.T) {
 	t.Parallel()
-	s := must.Have(NewRedisSession(t.Context(), []*redis.UniversalOptions{{Addrs: []string{servertest.StartRedis(t).Addr}}}))(t)
-	defer s.Close()
+	_, s := onRedis(t)
 	m := NewRedisMutex(s, "lock")
 	h := must.Have(m.Acquire(t.Context()))(t)
 	ended, end := context.WithCancel(t.Context())
@@ -399,9 +372,8 @@ func TestCanceledAttemptReportsHolder(t *testing.T) {
 		t.Errorf("before any answer: %v", err)
 	}
 	for i, ctx := range []context.Context{t.Context(), ended} {
-		if _, err := a.try(ctx); !errors.Is(err, ErrHeld) {
-			t.Errorf("attempt %d: %v, want ErrHeld", i, err)
-		}
+		_, err := a.try(ctx)
+		must.Be(t, err, ErrHeld, "attempt", i)
 	}
 	must.Be(t, h.Release(t.Context()), nil)
 }
@@ -428,4 +400,11 @@ func TestBriefReadingsConnectBriefly(t *testing.T) {
 		t.Error("the reading has not ended")
 	}
 	wire.Heal()
+}
+
+// ranOut checks that an error reports the end of a TTL.
+func ranOut(t *testing.T, err error) {
+	t.Helper()
+	must.Be(t, err, ErrLost)
+	must.Be(t, err, errRanOut)
 }

@@ -18,19 +18,6 @@ import (
 	"github.com/lockscope/lockscope/lockops"
 )
 
-// redisSession returns a session that is closed at the end of the test.
-func redisSession(t testing.TB, masters ...*servertest.Redis) *lockops.RedisSession {
-	t.Helper()
-	var options []*redis.UniversalOptions
-	for _, m := range masters {
-		options = append(options, &redis.UniversalOptions{Addrs: []string{m.Addr}})
-	}
-	s, err := lockops.NewRedisSession(within(t), options, lockops.WithRequestLimit(10*time.Second)) // busy machines connect slowly
-	must.Succeed(t, err)
-	t.Cleanup(s.Close)
-	return s
-}
-
 // redisClient returns a separate client, as another program would use.
 func redisClient(t testing.TB, m *servertest.Redis) *redis.Client {
 	t.Helper()
@@ -74,8 +61,7 @@ func contend(t *testing.T, n, k int, locker func(i int) lockops.Locker, held fun
 
 func TestRedisMutexIsExclusive(t *testing.T) {
 	t.Parallel()
-	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
-		key := servertest.UniqueName(t)
+	eachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis, key string) {
 		sessions := []*lockops.RedisSession{redisSession(t, masters[0]), redisSession(t, masters[0])}
 		var last atomic.Uint64
 		contend(t, 8, 5, func(i int) lockops.Locker {
@@ -96,8 +82,7 @@ func TestRedisMutexIsExclusive(t *testing.T) {
 // Releasing a lost hold returns ErrLost and does not delete the successor's key.
 func TestR1_OnlyTheOwnerReleases(t *testing.T) {
 	t.Parallel()
-	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
-		key := servertest.UniqueName(t)
+	eachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis, key string) {
 		c := redisClient(t, masters[0])
 		h := acquire(t, lockops.NewRedisMutex(redisSession(t, masters[0]), key))
 		if got := recipe.DecodeToken(key, h.Name()); got.Recipe != "lockscope" || get(t, c, key) != h.Name() {
@@ -105,9 +90,7 @@ func TestR1_OnlyTheOwnerReleases(t *testing.T) {
 		}
 		c.Set(within(t), key, "successor", time.Minute)
 		err := h.Release(within(t))
-		if !errors.Is(err, lockops.ErrLost) || !errors.Is(err, lockops.ErrOther) {
-			t.Errorf("release: %v, want ErrLost and ErrOther", err)
-		}
+		isAll(t, err, lockops.ErrLost, lockops.ErrOther)
 		must.Equal(t, get(t, c, key), "successor", "the successor's value")
 	})
 }
@@ -122,11 +105,11 @@ func TestR2_ValuesAreArguments(t *testing.T) {
 			"~lockscope:alive:{lock:*", "-@all", "+evalsha", "+eval", "+get", "+set", "+del", "+exists", "+pexpire", "+pttl", "+time", "+zadd", "+zrange",
 			"+zrevrange", "+zrem", "+zpopmin", "+hset", "+hget", "+hdel", "+publish", "+subscribe", "+unsubscribe", "+client|setname")
 		s := userSession(t, m)
-		h := acquire(t, kind.make(s, "lock:a"))
-		must.Be(t, h.Extend(within(t)), nil, kind.name)
+		h := acquire(t, lockOf(t, kind, s, "lock:a"))
+		must.Be(t, h.Extend(within(t)), nil, kind.Name)
 		release(t, h)
-		if _, err := kind.make(s, "other").Acquire(within(t)); err == nil || !strings.Contains(err.Error(), "NOPERM") {
-			t.Errorf("%s: acquire of a forbidden key: %v, want the server's NOPERM at once", kind.name, err)
+		if _, err := lockOf(t, kind, s, "other").Acquire(within(t)); err == nil || !strings.Contains(err.Error(), "NOPERM") {
+			t.Errorf("%s: acquire of a forbidden key: %v, want the server's NOPERM at once", kind.Name, err)
 		}
 	}
 }
@@ -152,8 +135,7 @@ func TestR3_ScriptsAreLoadedAgain(t *testing.T) {
 // Renewal keeps the key beyond its TTL. Deleting the key ends the hold.
 func TestR5_RenewalAndItsLoss(t *testing.T) {
 	t.Parallel()
-	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
-		key := servertest.UniqueName(t)
+	eachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis, key string) {
 		renewed := make(chan time.Time, 100)
 		const ttl = 8 * time.Second // much longer than the pauses of a busy machine
 		m := lockops.NewRedisMutex(redisSession(t, masters[0]), key, lockops.WithTTL(ttl),
@@ -167,18 +149,9 @@ func TestR5_RenewalAndItsLoss(t *testing.T) {
 				t.Fatalf("lost: %v", context.Cause(h.Context()))
 			}
 		}
-		if h.Context().Err() != nil {
-			t.Fatalf("lost: %v", context.Cause(h.Context()))
-		}
+		must.Be(t, context.Cause(h.Context()), nil, "cause after the TTL")
 		redisClient(t, masters[0]).Del(within(t), key)
-		select {
-		case <-h.Context().Done():
-		case <-time.After(60 * time.Second):
-			t.Fatal("the loss was not reported")
-		}
-		if cause := context.Cause(h.Context()); !errors.Is(cause, lockops.ErrLost) || !errors.Is(cause, lockops.ErrGone) {
-			t.Errorf("cause %v, want ErrLost and ErrGone", cause)
-		}
+		awaitLoss(t, h, lockops.ErrGone)
 	})
 }
 
@@ -206,8 +179,7 @@ func TestR5_LossIsReportedInTime(t *testing.T) {
 // Extend fails if the key is gone, and does not bring it back.
 func TestR6_RenewalDoesNotResurrect(t *testing.T) {
 	t.Parallel()
-	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
-		key := servertest.UniqueName(t)
+	eachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis, key string) {
 		c := redisClient(t, masters[0])
 		h := acquire(t, lockops.NewRedisMutex(redisSession(t, masters[0]), key))
 		c.Del(within(t), key)
@@ -220,35 +192,21 @@ func TestR6_RenewalDoesNotResurrect(t *testing.T) {
 // Waiters notice a release even if the client publishes no message.
 func TestR12_WaitersAlsoPoll(t *testing.T) {
 	t.Parallel()
-	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
-		key := servertest.UniqueName(t)
+	eachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis, key string) {
 		c := redisClient(t, masters[0])
-		if !c.SetNX(within(t), key, "foreign", time.Hour).Val() {
-			t.Fatal("key exists")
-		}
-		waiting := make(chan string, 1)
+		must.True(t, c.SetNX(within(t), key, "foreign", time.Hour).Val(), "the key exists")
 		s := redisSession(t, masters[0])
-		m := lockops.NewRedisMutex(s, key, lockops.OnWaiting(func(name string) { waiting <- name }))
+		mutex := kindOn(t, oneRedisKinds[0], s, key)
 		ctx, cancel := context.WithCancel(within(t))
-		ended := make(chan error, 1)
-		go func() { _, err := m.Acquire(ctx); ended <- err }() // subscribes the session, which would also trigger a poll
-		<-waiting
+		_, subscribing := queueUp(t, ctx, mutex) // subscribes the session, which would also trigger a poll
 		must.Become(t, "the session is subscribed", func() bool { return len(c.PubSubChannels(within(t), "lockscope:wake:@*").Val()) > 0 })
 		cancel()
-		if err := <-ended; !errors.Is(err, context.Canceled) {
-			t.Fatal(err)
-		}
-		if _, err := m.TryAcquire(within(t)); !errors.Is(err, lockops.ErrHeld) {
-			t.Fatalf("TryAcquire: %v, want ErrHeld", err)
-		}
-		got := make(chan *lockops.Hold, 1)
-		go func() { h, _ := m.Acquire(within(t)); got <- h }()
-		name := <-waiting
+		must.Be(t, (<-subscribing).err, context.Canceled)
+		refused(t, mutex(), lockops.ErrHeld)
+		name, got := queueUp(t, within(t), mutex)
 		c.Del(within(t), key)
-		h := <-got
-		if h == nil || h.Name() != name {
-			t.Fatalf("hold %v, want the waiter %q", h, name)
-		}
+		h := granted(t, got)
+		must.Equal(t, h.Name(), name, "holder")
 		release(t, h)
 	})
 }
@@ -257,41 +215,27 @@ func TestR12_WaitersAlsoPoll(t *testing.T) {
 func TestRedisCancelLeavesNoKey(t *testing.T) {
 	t.Parallel()
 	servertest.EachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis) {
-		one, all := redisSession(t, masters[0]), redisSession(t, masters...)
-		for _, kind := range []struct {
-			name string
-			make func(key string) lockops.Locker
-		}{
-			{"mutex", func(key string) lockops.Locker { return lockops.NewRedisMutex(one, key) }},
-			{"fair", func(key string) lockops.Locker { return lockops.NewRedisFairMutex(one, key) }},
-			{"redlock", func(key string) lockops.Locker { return lockops.NewRedlock(all, key) }},
-		} {
-			t.Run(kind.name, func(t *testing.T) {
+		for _, kind := range redisKinds {
+			t.Run(kind.Name, func(t *testing.T) {
 				t.Parallel()
-				cancelLeavesNoKey(t, masters, kind.make)
+				key, cancelled := servertest.UniqueName(t), 0
+				l := must.Have(kind.New(redisSession(t, mastersOf(kind, masters)...), key))(t)
+				for i := range 100 {
+					ctx, cancel := context.WithTimeout(context.Background(), time.Duration(i)*10*time.Microsecond)
+					h, err := l.Acquire(ctx)
+					cancel()
+					if err == nil {
+						release(t, h)
+						continue
+					}
+					cancelled++
+					must.Be(t, err, context.DeadlineExceeded)
+					noKey(t, "an Acquire", masters, key) // no other client would remove the key, and it lives for 30 s
+				}
+				must.True(t, cancelled != 0, "no Acquire was cancelled")
 			})
 		}
 	})
-}
-
-func cancelLeavesNoKey(t *testing.T, masters []*servertest.Redis, locker func(key string) lockops.Locker) {
-	key := servertest.UniqueName(t)
-	cancelled := 0
-	for i := range 100 {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Duration(i)*10*time.Microsecond)
-		h, err := locker(key).Acquire(ctx)
-		cancel()
-		if err == nil {
-			release(t, h)
-			continue
-		}
-		cancelled++
-		if !errors.Is(err, context.DeadlineExceeded) {
-			t.Fatalf("%v, want DeadlineExceeded", err)
-		}
-		noKey(t, "an Acquire", masters, key) // no other client would remove the key, and it lives for 30 s
-	}
-	must.True(t, cancelled != 0, "no Acquire was cancelled")
 }
 
 // noKey waits until the masters have only the fencing token of a lock. It waits for at most 20 s,

@@ -5,8 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
@@ -15,8 +13,7 @@ import (
 func TestIdleDisconnectCostsNoLock(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)
-	s := must.Have(NewRedisSession(t.Context(), []*redis.UniversalOptions{{Addrs: []string{server.Addr}}}))(t)
-	defer s.Close()
+	s := sessionOn(t, []string{server.Addr})
 	killer := server.Client(t)
 	kill := func() {
 		t.Helper()
@@ -35,8 +32,7 @@ func TestIdleDisconnectCostsNoLock(t *testing.T) {
 func TestUnansweredRenewalIsRetriedSoon(t *testing.T) {
 	t.Parallel()
 	s := embeddedMasters(t, 1)
-	other := redis.NewClient(&redis.Options{Addr: s.masters[0].name})
-	defer other.Close()
+	other := otherClient(t, s)
 	h := must.Have(NewRedisMutex(s, "lock", WithTTL(time.Hour)).Acquire(t.Context()))(t)
 	awaitRestOfRenewals(t, s)
 	s.masters[0].client.AddHook(&failing{errs: []error{context.DeadlineExceeded}, then: func() {

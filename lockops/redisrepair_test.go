@@ -2,9 +2,7 @@ package lockops_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -18,29 +16,14 @@ import (
 	"github.com/lockscope/lockscope/lockops"
 )
 
-// oneRedisKinds are the locks on one Redis. Unless the test sets a time limit, the default suits a
-// busy machine.
-var oneRedisKinds = []struct {
-	name string
-	make func(s *lockops.RedisSession, key string, opts ...lockops.Option) lockops.Locker
-}{
-	{"mutex", func(s *lockops.RedisSession, key string, opts ...lockops.Option) lockops.Locker {
-		return lockops.NewRedisMutex(s, key, slices.Concat([]lockops.Option{patient}, opts)...)
-	}},
-	{"fair", func(s *lockops.RedisSession, key string, opts ...lockops.Option) lockops.Locker {
-		return lockops.NewRedisFairMutex(s, key, slices.Concat([]lockops.Option{patient}, opts)...)
-	}},
-}
-
 // While a server runs a long script or is a replica, calls wait instead of failing.
 func TestTransientRepliesAreWaitedFor(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t, "--busy-reply-threshold", "20")
 	c := redisClient(t, m)
 	states := []struct {
-		name  string
-		begin func()
-		end   func()
+		name       string
+		begin, end func()
 	}{
 		{"BUSY", func() {
 			go redis.NewClient(&redis.Options{Addr: m.Addr, Protocol: 2, MaxRetries: -1}).Eval(context.Background(), "while true do end", nil)
@@ -51,29 +34,24 @@ func TestTransientRepliesAreWaitedFor(t *testing.T) {
 	s := redisSession(t, m)
 	for _, kind := range oneRedisKinds {
 		for _, state := range states {
-			t.Run(kind.name+"/"+state.name, func(t *testing.T) {
-				l := kind.make(s, servertest.UniqueName(t))
+			t.Run(kind.Name+"/"+state.name, func(t *testing.T) {
+				l := lockOf(t, kind, s, servertest.UniqueName(t))
 				var h *lockops.Hold
-				for _, step := range []struct {
-					name string
-					do   func() error
-				}{
-					{"acquire", func() (err error) { h, err = l.Acquire(within(t)); return err }},
-					{"extend", func() error { return h.Extend(within(t)) }},
-					{"release", func() error { return h.Release(within(t)) }},
+				for i, step := range []func() error{
+					func() (err error) { h, err = l.Acquire(within(t)); return err },
+					func() error { return h.Extend(within(t)) },
+					func() error { return h.Release(within(t)) },
 				} {
 					state.begin()
 					done := make(chan error, 1)
-					go func() { done <- step.do() }()
+					go func() { done <- step() }()
 					select {
 					case err := <-done:
-						t.Fatalf("%s did not wait: %v", step.name, err)
+						t.Fatalf("call %d did not wait: %v", i, err)
 					case <-time.After(150 * time.Millisecond):
 					}
 					state.end()
-					if err := <-done; err != nil {
-						t.Fatalf("%s: %v", step.name, err)
-					}
+					must.Succeed(t, <-done)
 				}
 			})
 		}
@@ -86,19 +64,13 @@ func TestTryAcquireEndsOnHungServer(t *testing.T) {
 	m := servertest.StartRedis(t)
 	s := redisSession(t, m)
 	for _, kind := range oneRedisKinds {
-		l := kind.make(s, "lock", lockops.WithMasterLimit(50*time.Millisecond))
+		l := lockOf(t, kind, s, "lock", lockops.WithMasterLimit(50*time.Millisecond))
 		release(t, acquire(t, l))
 		m.Pause(t)
-		done := make(chan error, 1)
-		go func() { _, err := l.TryAcquire(context.Background()); done <- err }()
-		select {
-		case err := <-done:
-			must.True(t, err != nil, kind.name, "acquired a lock from a paused server")
-		case <-time.After(60 * time.Second):
-			t.Fatalf("%s: TryAcquire does not end", kind.name)
-		}
+		err := returned(t, "TryAcquire", func() error { _, err := l.TryAcquire(context.Background()); return err })
+		must.True(t, err != nil, kind.Name, "acquired a lock from a paused server")
 		m.Resume(t)
-		noKey(t, kind.name, []*servertest.Redis{m}, "lock")
+		noKey(t, kind.Name, []*servertest.Redis{m}, "lock")
 	}
 }
 
@@ -109,24 +81,12 @@ func TestAcquireReturnsWithItsContext(t *testing.T) {
 	m := servertest.StartRedis(t)
 	s := redisSession(t, m)
 	for _, kind := range oneRedisKinds {
-		l := kind.make(s, "lock", lockops.WithMasterLimit(5*time.Minute), lockops.WithTTL(10*time.Minute))
+		l := lockOf(t, kind, s, "lock", lockops.WithMasterLimit(5*time.Minute), lockops.WithTTL(10*time.Minute))
 		release(t, acquire(t, l))
 		m.Pause(t)
-		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-		ended := make(chan error, 1)
-		go func() {
-			_, err := l.Acquire(ctx)
-			ended <- err
-		}()
-		select {
-		case err := <-ended:
-			must.Be(t, err, context.DeadlineExceeded, kind.name)
-		case <-time.After(60 * time.Second):
-			t.Errorf("%s: Acquire goes on after its context ended", kind.name)
-		}
-		cancel()
+		acquireTimesOut(t, l)
 		m.Resume(t)
-		noKey(t, kind.name, []*servertest.Redis{m}, "lock")
+		noKey(t, kind.Name, []*servertest.Redis{m}, "lock")
 	}
 }
 
@@ -136,26 +96,12 @@ func TestAcquireReturnsWhileConnecting(t *testing.T) {
 	for _, kind := range oneRedisKinds {
 		wire := servertest.StartWire(t, servertest.StartEmbeddedRedis(t).Addr)
 		o := &redis.UniversalOptions{Addrs: []string{wire.Addr()}, DialTimeout: time.Hour, ReadTimeout: time.Hour}
-		s, err := lockops.NewRedisSession(within(t), []*redis.UniversalOptions{o}, lockops.WithRequestLimit(time.Hour))
-		must.Succeed(t, err)
-		t.Cleanup(s.Close)
-		l := kind.make(s, "lock")
+		s := redisSessionWith(t, []*redis.UniversalOptions{o}, lockops.WithRequestLimit(time.Hour))
+		l := lockOf(t, kind, s, "lock")
 		release(t, acquire(t, l))
 		wire.Stop()
 		wire.Reset()
-		ended := make(chan error, 1)
-		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-		defer cancel()
-		go func() {
-			_, err := l.Acquire(ctx)
-			ended <- err
-		}()
-		select {
-		case err := <-ended:
-			must.Be(t, err, context.DeadlineExceeded, kind.name)
-		case <-time.After(30 * time.Second):
-			t.Errorf("%s: Acquire goes on after its context ended", kind.name)
-		}
+		acquireTimesOut(t, l)
 		wire.Heal()
 	}
 }
@@ -163,40 +109,22 @@ func TestAcquireReturnsWhileConnecting(t *testing.T) {
 // An Acquire that Close cuts short at any moment leaves no key.
 func TestCloseDuringAcquireLeavesNoKey(t *testing.T) {
 	t.Parallel()
-	masters := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}
+	masters := threeMasters(t)
 	cut := 0
 	for i := range 40 {
-		for _, kind := range []string{"mutex", "fair", "redlock"} {
-			key := fmt.Sprintf("lock:%s:%d", kind, i)
-			var s *lockops.RedisSession
-			var l lockops.Locker
-			switch kind {
-			case "mutex":
-				s = redisSession(t, masters[0])
-				l = lockops.NewRedisMutex(s, key)
-			case "fair":
-				s = redisSession(t, masters[0])
-				l = lockops.NewRedisFairMutex(s, key)
-			case "redlock":
-				s = redisSession(t, masters...)
-				l = lockops.NewRedlock(s, key)
-			}
-			var acquiring sync.WaitGroup
-			acquiring.Go(func() {
-				if _, err := l.Acquire(within(t)); err == nil {
-					key = "" // granted before Close, so its keys live for their TTL
-				} else if !errors.Is(err, lockops.ErrClosed) {
-					t.Errorf("acquire: %v, want ErrClosed", err)
-				}
-			})
+		for _, kind := range redisKinds {
+			key := fmt.Sprintf("lock:%s:%d", kind.Name, i)
+			s := redisSession(t, mastersOf(kind, masters)...)
+			got := begin(within(t), must.Have(kind.New(s, key))(t))
 			time.Sleep(time.Duration(i) * 15 * time.Microsecond) // no event marks the middle of a request
 			s.Close()
-			acquiring.Wait()
-			if key == "" {
+			a := <-got
+			if a.err == nil { // granted before Close, so its keys live for their TTL
 				continue
 			}
+			must.Be(t, a.err, lockops.ErrClosed, "acquire")
 			cut++
-			noKey(t, kind, masters, key)
+			noKey(t, kind.Name, masters, key)
 		}
 	}
 	must.True(t, cut >= 13, "only", cut, "of 120 were cut short")
@@ -208,54 +136,33 @@ func TestMutexOfSeveralMastersIsRefused(t *testing.T) {
 	servertest.EachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis) {
 		s := redisSession(t, masters...)
 		for _, kind := range oneRedisKinds {
-			_, err := kind.make(s, servertest.UniqueName(t)).Acquire(within(t))
-			if !errors.Is(err, lockops.ErrMasters) || !strings.Contains(err.Error(), "3 masters") {
-				t.Errorf("%s: %v, want an error that names the masters", kind.name, err)
-			}
+			_, err := lockOf(t, kind, s, servertest.UniqueName(t)).Acquire(within(t))
+			must.Be(t, err, lockops.ErrMasters, kind.Name)
+			must.True(t, contains(err, "3 masters"), kind.Name, err)
 		}
 	})
-}
-
-// Every kind refuses an empty key, since all callers that forget theirs would share one lock.
-func TestAnEmptyKeyIsRefused(t *testing.T) {
-	t.Parallel()
-	for _, kind := range redisKinds {
-		masters := servertest.StartEmbeddedMasters(t, kind.masters)
-		_, err := kind.make(redisSession(t, masters...), "").TryAcquire(within(t))
-		if err == nil || !strings.Contains(err.Error(), "needs a key") {
-			t.Errorf("%s: %v, want an error about the missing key", kind.name, err)
-		}
-	}
 }
 
 // The keys of a lock share a slot, whatever braces its name has.
 func TestClusterKeysShareASlot(t *testing.T) {
 	t.Parallel()
-	cluster := servertest.StartRedisCluster(t, 3)
 	var addrs []string
-	for _, m := range cluster {
+	for _, m := range servertest.StartRedisCluster(t, 3) {
 		addrs = append(addrs, m.Addr)
 	}
-	s := must.Have(lockops.NewRedisSession(within(t), []*redis.UniversalOptions{{Addrs: addrs, IsClusterMode: true}}))(t)
-	defer s.Close()
+	s := redisSessionWith(t, []*redis.UniversalOptions{{Addrs: addrs, IsClusterMode: true}})
 	for _, key := range []string{"a", "a}b", "a{}b", "{a}b", "a{b", "}", "{}", "{}}", "x{y}{z}", "a}{b}"} {
 		for _, kind := range oneRedisKinds {
-			l := kind.make(s, key)
-			h := acquire(t, l)
-			waits, got := make(chan string, 1), make(chan *lockops.Hold, 1)
-			go func() {
-				h, err := kind.make(s, key+"", lockops.OnWaiting(func(name string) { waits <- name })).Acquire(within(t))
-				must.Be(t, err, nil)
-				got <- h
-			}()
-			if kind.name == "fair" { // a second mutex waits in the session
-				<-waits
+			h := acquire(t, lockOf(t, kind, s, key))
+			var next <-chan acquired
+			if kind.Name == "fair" {
+				_, next = queueUp(t, within(t), kindOn(t, kind, s, key))
+			} else { // a second mutex waits in the session
+				next = begin(within(t), lockOf(t, kind, s, key))
 			}
-			must.Be(t, h.Extend(within(t)), nil, kind.name, key)
+			must.Be(t, h.Extend(within(t)), nil, kind.Name, key)
 			release(t, h)
-			if next := <-got; next != nil {
-				release(t, next)
-			}
+			release(t, granted(t, next))
 		}
 	}
 }
@@ -268,18 +175,18 @@ func TestFencingTokensSurviveKeyExpiry(t *testing.T) {
 		s := redisSession(t, masters[0])
 		for _, kind := range oneRedisKinds {
 			key := servertest.UniqueName(t)
-			l := kind.make(s, key)
+			l := lockOf(t, kind, s, key)
 			var last uint64
 			next := func() uint64 {
 				h := acquire(t, l)
 				defer release(t, h)
 				token, ok := h.Token()
 				if !ok || token <= last {
-					t.Errorf("%s: token %d (%v) after %d", kind.name, token, ok, last)
+					t.Errorf("%s: token %d (%v) after %d", kind.Name, token, ok, last)
 				}
 				ttl := c.PTTL(within(t), recipe.FenceKey(key)).Val()
 				if ttl < 23*time.Hour || ttl > 24*time.Hour {
-					t.Errorf("%s: the newest token is kept for %v, want a day", kind.name, ttl)
+					t.Errorf("%s: the newest token is kept for %v, want a day", kind.Name, ttl)
 				}
 				last = token
 				return token
@@ -292,7 +199,7 @@ func TestFencingTokensSurviveKeyExpiry(t *testing.T) {
 			c.Set(within(t), recipe.FenceKey(key), last, 0)
 			for range 3 {
 				want := last + 1
-				must.Equal(t, next(), want, kind.name, "token after the clock was set back")
+				must.Equal(t, next(), want, kind.Name, "token after the clock was set back")
 			}
 		}
 	})
@@ -305,20 +212,13 @@ func TestAForcedReleaseIsAnnounced(t *testing.T) {
 	m := servertest.StartRedis(t)
 	c := redisClient(t, m)
 	for _, kind := range oneRedisKinds {
-		key := "lock:" + kind.name
-		h := acquire(t, kind.make(redisSession(t, m), key, lockops.WithTTL(time.Hour)))
+		key := "lock:" + kind.Name
+		h := acquire(t, lockOf(t, kind, redisSession(t, m), key, lockops.WithTTL(time.Hour)))
 		channel := recipe.LockscopeChannel(key)
 		must.Become(t, "holder subscribed", func() bool { return c.PubSubNumSub(within(t), channel).Val()[channel] == 1 })
 		c.Del(within(t), key)
 		c.Publish(within(t), channel, "")
-		select {
-		case <-h.Context().Done():
-		case <-time.After(60 * time.Second):
-			t.Fatalf("%s: the loss was not reported", kind.name)
-		}
-		if cause := context.Cause(h.Context()); !errors.Is(cause, lockops.ErrLost) || !errors.Is(cause, lockops.ErrGone) {
-			t.Errorf("%s: cause %v, want ErrLost and ErrGone", kind.name, cause)
-		}
+		awaitLoss(t, h, lockops.ErrGone)
 	}
 }
 
@@ -326,7 +226,7 @@ func TestAForcedReleaseIsAnnounced(t *testing.T) {
 // held.
 func TestElectionTimeoutReportsHeld(t *testing.T) {
 	t.Parallel()
-	masters := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}
+	masters := threeMasters(t)
 	h := acquire(t, lockops.NewRedlock(redisSession(t, masters...), "lock", patient))
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
@@ -336,9 +236,7 @@ func TestElectionTimeoutReportsHeld(t *testing.T) {
 		}
 	})
 	_, err := lockops.NewRedlock(redisSession(t, masters...), "lock", hang, lockops.WithMasterLimit(20*time.Second), lockops.WithTTL(5*time.Minute)).Acquire(ctx)
-	if !errors.Is(err, lockops.ErrHeld) || !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("%v, want DeadlineExceeded and ErrHeld", err)
-	}
+	isAll(t, err, lockops.ErrHeld, context.DeadlineExceeded)
 	for _, m := range masters {
 		m.Resume(t)
 	}
@@ -385,17 +283,11 @@ func (discard) Printf(context.Context, string, ...any) {}
 // or shard are refused.
 func TestAdoptedClientsStayOpen(t *testing.T) {
 	t.Parallel()
-	servertest.EachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis) {
-		var clients []redis.UniversalClient
-		for _, m := range masters {
-			c := redis.NewClient(&redis.Options{Addr: m.Addr, Protocol: 2, ContextTimeoutEnabled: true, MaxRetries: -1, ReadTimeout: time.Minute})
-			t.Cleanup(func() { c.Close() })
-			clients = append(clients, c)
-		}
+	eachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis, key string) {
+		clients := adoptable(t, masters)
 		one := must.Have(lockops.AdoptRedis(within(t), clients[:1]))(t)
 		all := must.Have(lockops.AdoptRedis(within(t), clients))(t)
-		key := servertest.UniqueName(t)
-		contend(t, 4, 3, func(i int) lockops.Locker { return oneRedisKinds[i%2].make(one, key) }, func(*lockops.Hold) {})
+		contend(t, 4, 3, func(i int) lockops.Locker { return lockOf(t, oneRedisKinds[i%2], one, key) }, func(*lockops.Hold) {})
 		h := acquire(t, lockops.NewRedlock(all, key+"-all", patient))
 		must.Be(t, h.Extend(within(t)), nil)
 		release(t, h)
@@ -404,20 +296,76 @@ func TestAdoptedClientsStayOpen(t *testing.T) {
 		for _, c := range clients {
 			must.Be(t, c.Ping(within(t)).Err(), nil, "ping after Close")
 		}
-		for _, o := range []*redis.Options{
-			{Addr: masters[0].Addr, MaxRetries: -1},
-			{Addr: masters[0].Addr, ContextTimeoutEnabled: true},
+		addr := masters[0].Addr
+		for text, c := range map[string]redis.UniversalClient{
+			"ContextTimeoutEnabled": redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1}),
+			"MaxRetries":            redis.NewClient(&redis.Options{Addr: addr, ContextTimeoutEnabled: true}),
+			"ring":                  redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": addr}}),
 		} {
-			c := redis.NewClient(o)
-			if _, err := lockops.AdoptRedis(within(t), []redis.UniversalClient{c}); err == nil || !strings.Contains(err.Error(), "in its options") {
-				t.Errorf("%+v was adopted: %v", o, err)
-			}
+			_, err := lockops.AdoptRedis(within(t), []redis.UniversalClient{c})
+			must.True(t, err != nil && (text == "ring" || contains(err, "in its options")), text, err)
 			c.Close()
 		}
-		ring := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": masters[0].Addr}})
-		defer ring.Close()
-		if _, err := lockops.AdoptRedis(within(t), []redis.UniversalClient{ring}); err == nil {
-			t.Error("a ring was adopted")
-		}
 	})
+}
+
+// acquireTimesOut checks that Acquire ends with its context.
+func acquireTimesOut(t *testing.T, l lockops.Locker) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	must.Be(t, returned(t, "Acquire", func() error { _, err := l.Acquire(ctx); return err }), context.DeadlineExceeded)
+}
+
+// On servers that hang, Extend ends with its context or with the hold.
+func TestExtendEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	masters := threeMasters(t)
+	for _, kind := range redisKinds {
+		s := redisSession(t, mastersOf(kind, masters)...)
+		hold := func(ttl time.Duration) *lockops.Hold {
+			long := lockops.WithMasterLimit(5 * time.Minute)
+			return acquire(t, lockOf(t, kind, s, servertest.UniqueName(t), lockops.WithTTL(ttl), long))
+		}
+		h, short, given := hold(10*time.Minute), hold(2*time.Second), hold(10*time.Minute)
+		for _, m := range masters {
+			m.Pause(t)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(100*time.Millisecond, cancel)
+		releaseSoon := func() {
+			// ctx has ended, so the release goes on in the background.
+			time.AfterFunc(100*time.Millisecond, func() { _ = given.Release(ctx) })
+		}
+		for _, c := range []struct {
+			what string
+			do   func() error
+			want error
+		}{
+			{"with its context", func() error { return h.Extend(ctx) }, context.Canceled},
+			{"with the hold", func() error { return short.Extend(t.Context()) }, lockops.ErrLost},
+			{"with its release", func() error { releaseSoon(); return given.Extend(t.Context()) }, lockops.ErrReleased},
+		} {
+			must.Be(t, returned(t, "Extend", c.do), c.want, kind.Name, "Extend ends", c.what)
+		}
+		for _, m := range masters {
+			m.Resume(t)
+		}
+		release(t, h)
+	}
+}
+
+// On a server that hangs, NewRedisSession ends with its context.
+func TestConnectingEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	m := servertest.StartRedis(t)
+	m.Pause(t)
+	defer m.Resume(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	must.Be(t, returned(t, "NewRedisSession", func() error {
+		o := &redis.UniversalOptions{Addrs: []string{m.Addr}, ReadTimeout: time.Hour}
+		_, err := lockops.NewRedisSession(ctx, []*redis.UniversalOptions{o}, lockops.WithRequestLimit(time.Hour))
+		return err
+	}), context.DeadlineExceeded)
 }

@@ -30,27 +30,17 @@ func TestLocksWorkDespiteHarmlessDenials(t *testing.T) {
 		t.Run(strings.Join(denied, ""), func(t *testing.T) {
 			asUser(t, m, append([]string{"~*", "&*", "+@all"}, denied...)...)
 			key := fmt.Sprint("lock", i)
-			first, second := userSession(t, m), userSession(t, m)
-			h := acquire(t, lockops.NewRedisMutex(first, key))
+			h := acquire(t, lockops.NewRedisMutex(userSession(t, m), key))
 			dead := redis.Z{Score: 1, Member: "lockscope:deadsession0123456789:"}
 			must.Succeed(t, redisClient(t, m).ZAdd(within(t), "lockscope:wait:{"+key+"}", dead).Err())
-			waits, got := make(chan string, 1), make(chan *lockops.Hold, 1)
-			go func() {
-				h, err := lockops.NewRedisMutex(second, key, lockops.OnWaiting(func(name string) { waits <- name })).Acquire(within(t))
-				must.Be(t, err, nil)
-				got <- h
-			}()
-			<-waits
+			_, got := queueUp(t, within(t), kindOn(t, redisKind("mutex"), userSession(t, m), key))
 			release(t, h)
-			if h := <-got; h != nil {
-				release(t, h)
-			}
+			release(t, granted(t, got))
 		})
 	}
 	asUser(t, m, "~*", "resetchannels", "+@all", "-client|setname", "-publish")
-	if _, err := lockops.NewRedisFairMutex(userSession(t, m), "lock").Acquire(within(t)); err == nil || !strings.Contains(err.Error(), "NOPERM") {
-		t.Errorf("fair mutex without its channel: %v, want the server's NOPERM", err)
-	}
+	_, err := lockops.NewRedisFairMutex(userSession(t, m), "lock").Acquire(within(t))
+	must.True(t, err != nil && contains(err, "NOPERM"), "fair mutex without its channel", err)
 }
 
 // A release notifies the first live waiter, even if the user may not remove the dead one.
@@ -65,17 +55,15 @@ func TestADeadWaiterIsPassedOver(t *testing.T) {
 			waiters, dead := "lockscope:wait:{"+key+"}", "lockscope:deadsession0123456789:"
 			h := acquire(t, lockops.NewRedisMutex(userSession(t, m), key))
 			must.Succeed(t, c.ZAdd(within(t), waiters, redis.Z{Score: 1, Member: dead}).Err())
-			waiting := userSession(t, m)
-			name, got := queueUp(t, within(t), func(opts ...lockops.Option) lockops.Locker { return lockops.NewRedisMutex(waiting, key, opts...) })
+			name, got := queueUp(t, within(t), kindOn(t, redisKind("mutex"), userSession(t, m), key))
 			heard := c.Subscribe(within(t), "lockscope:wake:@"+name[10:22])
 			defer heard.Close()
 			must.Have(heard.Receive(within(t)))(t)
 			release(t, h)
-			next := <-got
-			must.Succeed(t, next.err)
+			next := granted(t, got)
 			must.Contain(t, messagesOf(t, heard), name, "messages")
 			must.Equal(t, c.ZCount(within(t), waiters, "1", "1").Val(), stays, "dead waiters left")
-			release(t, next.h)
+			release(t, next)
 		})
 	}
 }
@@ -92,9 +80,7 @@ func asUser(t testing.TB, m *servertest.Redis, rights ...string) {
 
 func userSession(t testing.TB, m *servertest.Redis) *lockops.RedisSession {
 	t.Helper()
-	s := must.Have(lockops.NewRedisSession(within(t), []*redis.UniversalOptions{{Addrs: []string{m.Addr}, Username: "locker", Password: "secret"}}))(t)
-	t.Cleanup(s.Close)
-	return s
+	return redisSessionWith(t, []*redis.UniversalOptions{{Addrs: []string{m.Addr}, Username: "locker", Password: "secret"}})
 }
 
 // A denial names the missing right for a command, a command in a script, and a key.

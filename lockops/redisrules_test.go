@@ -2,7 +2,6 @@ package lockops_test
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -14,39 +13,20 @@ import (
 	"github.com/lockscope/lockscope/lockops"
 )
 
-// lostWithin waits until a hold is lost.
-func lostWithin(t testing.TB, h *lockops.Hold, limit time.Duration) {
-	t.Helper()
-	select {
-	case <-h.Context().Done():
-	case <-time.After(limit):
-		t.Fatalf("the loss was not reported within %v", limit)
-	}
-	if cause := context.Cause(h.Context()); !errors.Is(cause, lockops.ErrLost) {
-		t.Fatalf("cause %v, want ErrLost", cause)
-	}
-}
-
 // When a replica without the lock is promoted, the hold ends long before its deadline, and the next
 // token is higher. Replication is asynchronous, so two holders at once remain possible.
 func TestR7_FailoverIsReportedAndTokensGrow(t *testing.T) {
 	t.Parallel()
 	sentinel, master, replica := servertest.StartRedisSentinel(t)
 	connect := func() *lockops.RedisSession {
-		s := must.Have(lockops.NewRedisSession(within(t), []*redis.UniversalOptions{{Addrs: []string{sentinel}, MasterName: servertest.SentinelMaster}}))(t)
-		t.Cleanup(s.Close)
-		return s
+		return redisSessionWith(t, []*redis.UniversalOptions{{Addrs: []string{sentinel}, MasterName: servertest.SentinelMaster}})
 	}
 	for _, kind := range oneRedisKinds {
-		release(t, acquire(t, kind.make(connect(), "lock:"+kind.name))) // connects through the sentinel
+		release(t, acquire(t, lockOf(t, kind, connect(), "lock:"+kind.Name))) // connects through the sentinel
 	}
 	redisClient(t, replica).ReplicaOf(within(t), "127.0.0.1", "1") // it stops replicating the master
 	first := acquire(t, lockops.NewRedisMutex(connect(), "lock", lockops.WithTTL(time.Hour)))
-	before, _ := first.Token()
-	c := redisClient(t, master)
-	must.Become(t, "the holder is subscribed", func() bool {
-		return len(c.PubSubChannels(within(t), "lockscope:wake:lock").Val()) == 1
-	})
+	awaitListener(t, redisClient(t, master))
 	redisClient(t, replica).Do(within(t), "REPLICAOF", "NO", "ONE")
 	master.Kill(t)
 	host, port, _ := strings.Cut(replica.Addr, ":")
@@ -54,11 +34,9 @@ func TestR7_FailoverIsReportedAndTokensGrow(t *testing.T) {
 	defer sc.Close()
 	sc.Do(within(t), "SENTINEL", "REMOVE", servertest.SentinelMaster)
 	must.Succeed(t, sc.Do(within(t), "SENTINEL", "MONITOR", servertest.SentinelMaster, host, port, "1").Err())
-	lostWithin(t, first, 60*time.Second)
+	awaitLoss(t, first)
 	second := acquire(t, lockops.NewRedisMutex(connect(), "lock"))
-	if after, ok := second.Token(); !ok || after <= before {
-		t.Errorf("token %d (%v) after %d from the old master", after, ok, before)
-	}
+	tokensGrow(t, first, second)
 	release(t, second)
 }
 
@@ -68,20 +46,15 @@ func TestR8_RestartIsReported(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
 	for _, kind := range oneRedisKinds {
-		s := redisSession(t, m)
-		l := kind.make(s, "lock", lockops.WithTTL(time.Hour))
+		l := lockOf(t, kind, redisSession(t, m), "lock", lockops.WithTTL(time.Hour))
 		h := acquire(t, l)
-		before, _ := h.Token()
-		c := redisClient(t, m)
-		must.Become(t, "the holder is subscribed", func() bool { return len(c.PubSubChannels(within(t), "lockscope:wake:lock").Val()) == 1 })
+		awaitListener(t, redisClient(t, m))
 		m.Restart(t)
-		lostWithin(t, h, 60*time.Second)
-		must.Be(t, h.Release(within(t)), lockops.ErrLost, kind.name, "release")
-		h = acquire(t, l)
-		if after, _ := h.Token(); after <= before {
-			t.Errorf("%s: token %d after %d", kind.name, after, before)
-		}
-		release(t, h)
+		awaitLoss(t, h)
+		must.Be(t, h.Release(within(t)), lockops.ErrLost, kind.Name, "release")
+		next := acquire(t, l)
+		tokensGrow(t, h, next)
+		release(t, next)
 	}
 }
 
@@ -94,26 +67,23 @@ func TestR9_ClockSteps(t *testing.T) {
 	const ttl, step = 6 * time.Second, time.Minute
 	for _, kind := range oneRedisKinds {
 		s := redisSession(t, m)
-		h := acquire(t, kind.make(s, "lock", lockops.WithTTL(ttl)))
+		h := acquire(t, lockOf(t, kind, s, "lock", lockops.WithTTL(ttl)))
 		clock.Step(t, step)
-		lostWithin(t, h, 60*time.Second)
+		awaitLoss(t, h)
 		start := time.Now()
-		h = acquire(t, kind.make(s, "other", lockops.WithTTL(ttl), lockops.WithoutRenewal()))
-		before, _ := h.Token()
+		h = acquire(t, lockOf(t, kind, s, "other", lockops.WithTTL(ttl), lockops.WithoutRenewal()))
 		clock.Step(t, -step)
 		if d, ok := h.Deadline(); !ok || d.Sub(start) > ttl+time.Since(start) {
-			t.Errorf("%s: deadline %v after the start, beyond the TTL", kind.name, d.Sub(start))
+			t.Errorf("%s: deadline %v after the start, beyond the TTL", kind.Name, d.Sub(start))
 		}
-		lostWithin(t, h, 60*time.Second)
+		awaitLoss(t, h)
 		if left := c.PTTL(within(t), "other").Val(); left < step/2 {
-			t.Errorf("%s: the key has %v left, so the clock was not set back", kind.name, left)
+			t.Errorf("%s: the key has %v left, so the clock was not set back", kind.Name, left)
 		}
 		c.Del(within(t), "other")
-		h = acquire(t, kind.make(s, "other"))
-		if after, _ := h.Token(); after <= before {
-			t.Errorf("%s: token %d after %d", kind.name, after, before)
-		}
-		release(t, h)
+		next := acquire(t, lockOf(t, kind, s, "other"))
+		tokensGrow(t, h, next)
+		release(t, next)
 	}
 }
 
@@ -124,26 +94,21 @@ func TestR10_EvictionIsReported(t *testing.T) {
 	h := acquire(t, lockops.NewRedisMutex(redisSession(t, m), "lock", lockops.WithTTL(3*time.Second)))
 	must.Succeed(t, c.ConfigSet(within(t), "maxmemory", "1").Err()) // evicts every key
 	c.Set(within(t), "more", "memory", 0)
-	lostWithin(t, h, 60*time.Second)
+	awaitLoss(t, h)
 	c.ConfigSet(within(t), "maxmemory", "0")
 }
-
-const holderEnv = "LOCKOPS_TEST_HOLDER"
 
 // If the answer takes longer than the TTL, another client may hold the lock by then.
 func TestAnswerAfterExpiryGrantsNothing(t *testing.T) {
 	t.Parallel()
-	m := servertest.StartRedis(t)
-	w := servertest.StartWire(t, m.Addr)
-	s := must.Have(lockops.NewRedisSession(within(t), []*redis.UniversalOptions{{Addrs: []string{w.Addr()}}}))(t)
-	defer s.Close()
+	w := servertest.StartWire(t, servertest.StartRedis(t).Addr)
+	s := redisSessionAt(t, []string{w.Addr()})
 	for _, kind := range oneRedisKinds {
-		release(t, acquire(t, kind.make(s, "lock")))
+		release(t, acquire(t, lockOf(t, kind, s, "lock")))
 		w.Delay(150 * time.Millisecond)
-		l := kind.make(s, "lock", lockops.WithTTL(100*time.Millisecond), lockops.WithMasterLimit(5*time.Second))
-		if h, err := l.TryAcquire(within(t)); err == nil {
-			t.Errorf("%s: acquired an expired lock: %v", kind.name, h.Context().Err())
-		}
+		l := lockOf(t, kind, s, "lock", lockops.WithTTL(100*time.Millisecond), lockops.WithMasterLimit(5*time.Second))
+		_, err := l.TryAcquire(within(t))
+		must.True(t, err != nil, kind.Name, "acquired an expired lock")
 		w.Heal()
 	}
 }
@@ -152,30 +117,65 @@ func TestAnswerAfterExpiryGrantsNothing(t *testing.T) {
 func TestRedisCancelWhileWaitingLeavesNothing(t *testing.T) {
 	t.Parallel()
 	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
-		for _, kind := range oneRedisKinds {
+		for queue, kind := range map[string]lockops.Kind{"wait": redisKind("mutex"), "queue": redisKind("fair")} {
 			key := servertest.UniqueName(t)
-			h := acquire(t, kind.make(redisSession(t, masters[0]), key))
+			queue = "lockscope:" + queue + ":{" + key + "}"
+			h := acquire(t, lockOf(t, kind, redisSession(t, masters[0]), key))
 			ctx, cancel := context.WithCancel(within(t))
-			waits, done := make(chan string, 1), make(chan error, 1)
 			waiting := redisSession(t, masters[0])
-			go func() {
-				_, err := kind.make(waiting, key, lockops.OnWaiting(func(name string) { waits <- name })).Acquire(ctx)
-				done <- err
-			}()
-			<-waits
-			queue := "lockscope:wait:{" + key + "}"
-			if kind.name == "fair" {
-				queue = "lockscope:queue:{" + key + "}"
-			}
+			_, got := queueUp(t, ctx, kindOn(t, kind, waiting, key))
 			c := redisClient(t, masters[0])
 			must.Become(t, "the waiter is in the queue", func() bool { return c.ZCard(within(t), queue).Val() == 1 })
 			cancel()
 			c.Persist(within(t), queue) // otherwise it may expire on a busy machine
-			<-done
+			<-got
 			waiting.Close() // waits for the clean-up
-			must.Equal(t, c.ZCard(within(t), queue).Val(), 0, kind.name, "waiters in the queue")
+			must.Equal(t, c.ZCard(within(t), queue).Val(), 0, kind.Name, "waiters in the queue")
 			release(t, h)
-			noKey(t, kind.name, masters, key)
+			noKey(t, kind.Name, masters, key)
 		}
 	})
+}
+
+// A full master refuses new locks with its OOM error, while held locks can be extended and
+// released. A fair mutex may be granted, since its script starts with a command that needs no
+// memory.
+func TestAServerWithoutMemory(t *testing.T) {
+	t.Parallel()
+	masters := threeMasters(t)
+	for _, kind := range redisKinds {
+		t.Run(kind.Name, func(t *testing.T) {
+			on := mastersOf(kind, masters)
+			lock := func(name string) lockops.Locker {
+				return lockOf(t, kind, redisSession(t, on...), name, lockops.WithTTL(closeTTL))
+			}
+			h := acquire(t, lock("held"))
+			setMemory(t, on, "1")
+			switch h, err := lock("new").TryAcquire(within(t)); {
+			case err == nil && kind.Name == "fair":
+				release(t, h)
+			case err == nil || !contains(err, "OOM"):
+				t.Errorf("a new lock: %v, want the server's OOM", err)
+			}
+			must.Be(t, h.Extend(within(t)), nil, "extend")
+			must.Be(t, h.Release(within(t)), nil, "release")
+			noKey(t, kind.Name, on, "held")
+			setMemory(t, on, "0")
+			noKey(t, kind.Name, on, "new")
+			release(t, acquire(t, lock("new")))
+		})
+	}
+}
+
+func setMemory(t *testing.T, masters []*servertest.Redis, most string) {
+	t.Helper()
+	for _, m := range masters {
+		must.Succeed(t, redisClient(t, m).ConfigSet(within(t), "maxmemory", most).Err())
+	}
+}
+
+// awaitListener waits until the holder of "lock" is subscribed.
+func awaitListener(t *testing.T, c *redis.Client) {
+	t.Helper()
+	must.Become(t, "the holder is subscribed", func() bool { return len(c.PubSubChannels(within(t), "lockscope:wake:lock").Val()) == 1 })
 }

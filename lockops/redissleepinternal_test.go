@@ -18,40 +18,21 @@ func sleeper(s *RedisSession) func(time.Duration) {
 	return func(d time.Duration) { slept.Add(int64(d)) }
 }
 
-type acquirer interface {
-	Acquire(ctx context.Context) (*Hold, error)
-}
-
-var sleptKinds = []struct {
-	name    string
-	masters int
-	make    func(s *RedisSession, opts ...Option) acquirer
-}{
-	{"mutex", 1, func(s *RedisSession, opts ...Option) acquirer { return NewRedisMutex(s, "lock", opts...) }},
-	{"fair", 1, func(s *RedisSession, opts ...Option) acquirer { return NewRedisFairMutex(s, "lock", opts...) }},
-	{"redlock", 3, func(s *RedisSession, opts ...Option) acquirer {
-		return NewRedlock(s, "lock", append(opts, WithMasterLimit(time.Minute))...)
-	}},
-}
-
 // The servers' clocks go on while the machine is suspended, so the hold ends soon after it wakes.
 // Later holds last for their full TTL.
 func TestSuspensionDoesNotExtendHold(t *testing.T) {
 	t.Parallel()
-	for _, kind := range sleptKinds {
-		for name, opts := range map[string][]Option{"renewed": nil, "not renewed": {WithoutRenewal()}} {
-			t.Run(kind.name+"/"+name, func(t *testing.T) {
-				s := embeddedMasters(t, kind.masters)
-				suspend := sleeper(s)
-				l := kind.make(s, append(opts, WithTTL(time.Hour))...)
-				h, err := l.Acquire(t.Context())
-				must.Succeed(t, err)
+	for name, opts := range map[string][]Option{"renewed": nil, "not renewed": {WithoutRenewal()}} {
+		t.Run(name, func(t *testing.T) {
+			eachSleeper(t, func(t *testing.T, suspend func(time.Duration), lock func(...Option) Locker) {
+				l := lock(append(opts, WithTTL(time.Hour))...)
+				h := must.Have(l.Acquire(t.Context()))(t)
 				if opts != nil { // a renewal would move the deadline
 					before, _ := h.Deadline()
 					suspend(20 * time.Minute)
-					if at, ok := h.Deadline(); !ok || before.Sub(at) != 20*time.Minute {
-						t.Errorf("a suspension of 20 minutes moved the deadline by %v (%v)", before.Sub(at), ok)
-					}
+					at, ok := h.Deadline()
+					must.True(t, ok, "the hold has no deadline")
+					must.Equal(t, before.Sub(at), 20*time.Minute, "move of the deadline by a suspension of 20 minutes")
 				}
 				suspend(time.Hour)
 				if at, ok := h.Deadline(); ok && time.Now().Before(at) {
@@ -62,65 +43,47 @@ func TestSuspensionDoesNotExtendHold(t *testing.T) {
 				case <-time.After(time.Minute):
 					t.Fatal("the loss was not reported")
 				}
-				if cause := context.Cause(h.Context()); !errors.Is(cause, ErrLost) || !errors.Is(cause, errRanOut) {
-					t.Errorf("cause %v, want ErrLost and errRanOut", cause)
-				}
+				ranOut(t, context.Cause(h.Context()))
 				_ = h.Release(t.Context()) // the clocks of these servers did not advance
 				suspend(24 * time.Hour)
-				if h, err = l.Acquire(t.Context()); err != nil {
-					t.Fatalf("acquire after the suspension: %v", err)
-				}
+				h = must.Have(l.Acquire(t.Context()))(t)
 				if at, ok := h.Deadline(); !ok || !time.Now().Before(at) { // a heartbeat, for a fair lock handed over
 					t.Errorf("acquired after the suspension, the hold lasts for %v (%v)", time.Until(at), ok)
 				}
 			})
-		}
+		})
 	}
 }
 
 // A hold may be released after the machine wakes but before the session notices the suspension.
 func TestReleaseAfterExpiryReportsLoss(t *testing.T) {
 	t.Parallel()
-	for _, kind := range sleptKinds {
-		t.Run(kind.name, func(t *testing.T) {
-			s := embeddedMasters(t, kind.masters)
-			suspend := sleeper(s)
-			l := kind.make(s, WithTTL(time.Hour))
-			h := must.Have(l.Acquire(t.Context()))(t)
-			suspend(time.Hour)
-			if err := h.Release(t.Context()); !errors.Is(err, ErrLost) || !errors.Is(err, errRanOut) {
-				t.Errorf("%v, want ErrLost and errRanOut", err)
-			}
-			// The clocks of these servers did not advance, so the release must have removed the key.
-			if _, err := l.Acquire(t.Context()); err != nil {
-				t.Error(err)
-			}
-		})
-	}
+	eachSleeper(t, func(t *testing.T, suspend func(time.Duration), lock func(...Option) Locker) {
+		l := lock(WithTTL(time.Hour))
+		h := must.Have(l.Acquire(t.Context()))(t)
+		suspend(time.Hour)
+		ranOut(t, h.Release(t.Context()))
+		// The clocks of these servers did not advance, so the release must have removed the key.
+		must.Have(l.Acquire(t.Context()))(t)
+	})
 }
 
 // The hold has 10 minutes left when the machine wakes, but its renewal timer has 20, so it must be
 // renewed at once.
 func TestAHoldIsRenewedOnWaking(t *testing.T) {
 	t.Parallel()
-	for _, kind := range sleptKinds {
-		t.Run(kind.name, func(t *testing.T) {
-			s := embeddedMasters(t, kind.masters)
-			suspend := sleeper(s)
-			renewed := make(chan time.Time, 1)
-			h := must.Have(kind.make(s, WithTTL(time.Hour), OnRenew(func(until time.Time) { renewed <- until })).Acquire(t.Context()))(t)
-			suspend(50 * time.Minute)
-			select {
-			case until := <-renewed:
-				if left := time.Until(until); left < 59*time.Minute {
-					t.Errorf("renewed for %v, want nearly an hour", left)
-				}
-			case <-time.After(time.Minute):
-				t.Error("not renewed")
-			}
-			must.Be(t, h.Release(t.Context()), nil)
-		})
-	}
+	eachSleeper(t, func(t *testing.T, suspend func(time.Duration), lock func(...Option) Locker) {
+		renewed := make(chan time.Time, 1)
+		h := must.Have(lock(WithTTL(time.Hour), OnRenew(func(until time.Time) { renewed <- until })).Acquire(t.Context()))(t)
+		suspend(50 * time.Minute)
+		select {
+		case until := <-renewed:
+			must.True(t, time.Until(until) >= 59*time.Minute, "renewed for less than nearly an hour")
+		case <-time.After(time.Minute):
+			t.Error("not renewed")
+		}
+		must.Be(t, h.Release(t.Context()), nil)
+	})
 }
 
 // The machine is suspended past the deadline while the extension is under way.
@@ -135,9 +98,7 @@ func TestSuspensionDuringExtendLosesHold(t *testing.T) {
 		suspend(2 * time.Minute)
 		return nil
 	}, since, since.Add(time.Minute))
-	if err := l.extend(t.Context()); !errors.Is(err, ErrLost) || !errors.Is(err, errRanOut) {
-		t.Errorf("%v, want ErrLost", err)
-	}
+	ranOut(t, l.extend(t.Context()))
 }
 
 // If a release is repeated after a lost answer, a missing key was deleted by the first request.
@@ -153,4 +114,16 @@ func TestRepeatedReleaseAfterLostAnswer(t *testing.T) {
 		t.Errorf("another client's key: %v, want ErrOther and ErrUnknownRelease", err)
 	}
 	must.Be(t, r.removed(reply, nil), ErrLost, "another client's key at the first answer")
+}
+
+// eachSleeper runs a test with each kind of lock on Redis, on a machine that can be suspended.
+func eachSleeper(t *testing.T, f func(t *testing.T, suspend func(time.Duration), lock func(...Option) Locker)) {
+	for _, kind := range append(KindsOn(OnRedis), KindsOn(OnRedisMasters)...) {
+		t.Run(kind.Name, func(t *testing.T) {
+			s := embeddedMasters(t, map[Servers]int{OnRedis: 1, OnRedisMasters: 3}[kind.On])
+			f(t, sleeper(s), func(opts ...Option) Locker {
+				return must.Have(kind.New(s, "lock", append(opts, WithMasterLimit(time.Minute))...))(t)
+			})
+		})
+	}
 }

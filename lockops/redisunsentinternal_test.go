@@ -62,8 +62,7 @@ func TestUnsentReleaseReportsLoss(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := embeddedMasters(t, 1)
-			other := redis.NewClient(&redis.Options{Addr: s.masters[0].name})
-			defer other.Close()
+			other := otherClient(t, s)
 			h := must.Have(NewRedisMutex(s, "lock", WithTTL(time.Hour), WithoutRenewal()).Acquire(t.Context()))(t)
 			s.masters[0].client.AddHook(&failing{errs: tt.errs, then: func() {
 				must.Be(t, other.FlushAll(context.Background()).Err(), nil)
@@ -127,8 +126,7 @@ func TestUnsentRequestsAreRecognised(t *testing.T) {
 func TestLateKeyIsRemovedAfterLoss(t *testing.T) {
 	t.Parallel()
 	s := embeddedMasters(t, 1)
-	other := redis.NewClient(&redis.Options{Addr: s.masters[0].name})
-	defer other.Close()
+	other := otherClient(t, s)
 	h := must.Have(NewRedisMutex(s, "lock").Acquire(t.Context()))(t)
 	h.grant.backend.(*redisGrant).lateUntil = s.clock.now().Add(5 * time.Second)
 	must.Succeed(t, other.Del(t.Context(), "lock").Err())
@@ -177,24 +175,18 @@ func TestCleanupOutlastsProxyErrors(t *testing.T) {
 	t.Parallel()
 	late := WithMasterLimit(8 * time.Second) // accepts the delayed request even on a busy machine
 	for _, text := range []saidByProxy{"ERR Connection timed out", "upstream failure"} {
-		for name, kind := range map[string]func(s *RedisSession) Locker{
-			"mutex":   func(s *RedisSession) Locker { return NewRedisMutex(s, "lock:a", late) },
-			"fair":    func(s *RedisSession) Locker { return NewRedisFairMutex(s, "lock:a", late) },
-			"redlock": func(s *RedisSession) Locker { return NewRedlock(s, "lock:a", late) },
-		} {
-			t.Run(name+" "+string(text), func(t *testing.T) {
+		for _, kind := range append(KindsOn(OnRedis), KindsOn(OnRedisMasters)...) {
+			t.Run(kind.Name+" "+string(text), func(t *testing.T) {
 				t.Parallel()
 				s := embeddedMasters(t, 1)
-				server := redis.NewClient(&redis.Options{Addr: s.masters[0].name})
-				defer server.Close()
+				server := otherClient(t, s)
 				for _, script := range []*script{acquireScript, fairAcquireScript} {
 					must.Succeed(t, server.ScriptLoad(t.Context(), script.source).Err())
 				}
 				proxy := &proxied{server: server, text: text, ran: make(chan string, 1)}
 				s.masters[0].client.AddHook(proxy)
-				if h, err := kind(s).TryAcquire(t.Context()); err == nil {
-					t.Fatalf("TryAcquire succeeded: %v", h.Name())
-				}
+				_, err := must.Have(kind.New(s, "lock:a", late))(t).TryAcquire(t.Context())
+				must.True(t, err != nil, "TryAcquire succeeded")
 				select {
 				case reply := <-proxy.ran:
 					if len(reply) < 2 || reply[:2] != "1 " {

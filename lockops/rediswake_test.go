@@ -19,17 +19,15 @@ func TestAReleaseNotifiesTheNextWaiter(t *testing.T) {
 	m := servertest.StartRedis(t)
 	s, other := redisSession(t, m), redisSession(t, m)
 	for _, kind := range oneRedisKinds {
-		t.Run(kind.name, func(t *testing.T) {
+		t.Run(kind.Name, func(t *testing.T) {
 			key := servertest.UniqueName(t)
 			heard := redisClient(t, m).PSubscribe(within(t), "lockscope:wake:@*")
 			defer heard.Close()
 			must.Have(heard.Receive(within(t)))(t)
-			h := acquire(t, kind.make(s, key))
-			name, got := queueUp(t, within(t), func(opts ...lockops.Option) lockops.Locker { return kind.make(other, key, opts...) })
+			h := acquire(t, lockOf(t, kind, s, key))
+			name, got := queueUp(t, within(t), kindOn(t, kind, other, key))
 			release(t, h)
-			next := <-got
-			must.Succeed(t, next.err)
-			release(t, next.h)
+			release(t, granted(t, got))
 			must.Contain(t, messagesOf(t, heard), name, "messages")
 		})
 	}
@@ -57,10 +55,11 @@ func TestUnansweredAcquireIsUndoneLater(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
 	c := redisClient(t, m)
+	exists := func() bool { return c.Exists(within(t), "lock").Val() == 1 }
 	for _, kind := range oneRedisKinds {
 		wire := servertest.StartWire(t, m.Addr)
 		s := redisSession(t, &servertest.Redis{Addr: wire.Addr()})
-		l := kind.make(s, "lock", lockops.WithMasterLimit(600*time.Millisecond), lockops.WithTTL(10*time.Minute))
+		l := lockOf(t, kind, s, "lock", lockops.WithMasterLimit(600*time.Millisecond), lockops.WithTTL(10*time.Minute))
 		done := make(chan error, 1)
 		try := func() {
 			wire.Heal()
@@ -75,19 +74,13 @@ func TestUnansweredAcquireIsUndoneLater(t *testing.T) {
 				try()
 			default:
 			}
-			return c.Exists(within(t), "lock").Val() == 1
+			return exists()
 		})
 		wire.Refuse()
-		if err := <-done; err == nil {
-			t.Errorf("%s: granted without an answer", kind.name)
-		}
-		if c.Exists(within(t), "lock").Val() == 0 {
-			t.Fatalf("%s: the key is gone although no request could get through", kind.name)
-		}
+		must.True(t, <-done != nil, kind.Name, "granted without an answer")
+		must.True(t, exists(), kind.Name, "the key is gone although no request could get through")
 		wire.Heal()
 		s.Close() // waits for the clean-up
-		if c.Exists(within(t), "lock").Val() != 0 {
-			t.Fatalf("%s: the key was left behind", kind.name)
-		}
+		must.True(t, !exists(), kind.Name, "the key was left behind")
 	}
 }

@@ -25,13 +25,9 @@ func votes(t testing.TB, masters []*servertest.Redis, key string) (n int) {
 	return n
 }
 
-// patient is a time limit for busy machines. A Redlock's default is half a second.
-var patient = lockops.WithMasterLimit(8 * time.Second)
-
 func TestRedlockIsExclusive(t *testing.T) {
 	t.Parallel()
-	servertest.EachRedis(t, 5, func(t *testing.T, masters []*servertest.Redis) {
-		key := servertest.UniqueName(t)
+	eachRedis(t, 5, func(t *testing.T, masters []*servertest.Redis, key string) {
 		sessions := []*lockops.RedisSession{redisSession(t, masters...), redisSession(t, masters...)}
 		contend(t, 6, 3, func(i int) lockops.Locker { return lockops.NewRedlock(sessions[i%2], key, patient) }, func(h *lockops.Hold) {
 			if token, ok := h.Token(); ok || token != 0 {
@@ -48,10 +44,8 @@ func TestRedlockIsExclusive(t *testing.T) {
 // A hold that lost votes asks those masters again, so that it has more than a bare majority.
 func TestL2_LostVotesAreRegained(t *testing.T) {
 	t.Parallel()
-	servertest.EachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis) {
-		key := servertest.UniqueName(t)
-		h := acquire(t, lockops.NewRedlock(redisSession(t, masters...), key, patient))
-		must.Become(t, "all masters voted", func() bool { return votes(t, masters, key) == 3 })
+	eachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis, key string) {
+		h := fullRedlock(t, redisSession(t, masters...), masters, key)
 		redisClient(t, masters[0]).Del(within(t), key)
 		must.Become(t, "the lost vote is back", func() bool { // one Extend notices the loss, the next asks again
 			must.Succeed(t, h.Extend(within(t)))
@@ -67,7 +61,7 @@ func TestL2_LostVotesAreRegained(t *testing.T) {
 // limit, it refuses the late request and keeps no key.
 func TestL3_ASlowMasterDelaysNoClient(t *testing.T) {
 	t.Parallel()
-	masters := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}
+	masters := threeMasters(t)
 	const ttl = 10 * time.Minute
 	stopped := func(limit time.Duration) *lockops.RedisSession {
 		s := redisSession(t, masters...)
@@ -116,23 +110,17 @@ func TestLateSetLeavesNoKey(t *testing.T) {
 // Answers that take longer than the TTL grant no lock.
 func TestL5_PauseDuringAcquire(t *testing.T) {
 	t.Parallel()
-	masters := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}
+	masters := threeMasters(t)
 	s := redisSession(t, masters...)
 	release(t, acquire(t, lockops.NewRedlock(s, "lock", patient))) // connects and reads clocks
 	must.Become(t, "released everywhere", func() bool { return votes(t, masters, "lock") == 0 })
 	l := lockops.NewRedlock(s, "lock", lockops.WithTTL(100*time.Millisecond), lockops.WithMasterLimit(10*time.Second))
 	for _, m := range masters[:2] {
 		m.Pause(t)
+		resume := time.AfterFunc(time.Second, func() { m.Resume(t) }) // long after the TTL
+		defer resume.Stop()
 	}
-	resume := time.AfterFunc(time.Second, func() { // long after the TTL
-		for _, m := range masters[:2] {
-			m.Resume(t)
-		}
-	})
-	defer resume.Stop()
-	if h, err := l.TryAcquire(within(t)); !errors.Is(err, lockops.ErrNoQuorum) {
-		t.Errorf("TryAcquire: %v, %v; want ErrNoQuorum", h, err)
-	}
+	refused(t, l, lockops.ErrNoQuorum)
 	s.Close()
 	must.Equal(t, votes(t, masters, "lock"), 0, "masters with the key")
 }
@@ -140,16 +128,12 @@ func TestL5_PauseDuringAcquire(t *testing.T) {
 // A client with two of five votes does not win, and its votes are released at once.
 func TestL8_SplitVotesAreTakenBack(t *testing.T) {
 	t.Parallel()
-	servertest.EachRedis(t, 5, func(t *testing.T, masters []*servertest.Redis) {
-		key := servertest.UniqueName(t)
+	eachRedis(t, 5, func(t *testing.T, masters []*servertest.Redis, key string) {
 		for _, m := range masters[:3] {
 			redisClient(t, m).SetNX(within(t), key, "other", time.Minute)
 		}
 		s := redisSession(t, masters...)
-		l := lockops.NewRedlock(s, key, patient)
-		if _, err := l.TryAcquire(within(t)); !errors.Is(err, lockops.ErrHeld) {
-			t.Errorf("TryAcquire: %v, want ErrHeld", err)
-		}
+		refused(t, lockops.NewRedlock(s, key, patient), lockops.ErrHeld)
 		s.Close()
 		must.Equal(t, votes(t, masters, key), 3, "masters with the key")
 	})
@@ -158,18 +142,15 @@ func TestL8_SplitVotesAreTakenBack(t *testing.T) {
 // If fewer than a majority extend the lock, it is lost at once and released everywhere.
 func TestL9_PartialExtendIsLost(t *testing.T) {
 	t.Parallel()
-	servertest.EachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis) {
-		key := servertest.UniqueName(t)
+	eachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis, key string) {
 		s := redisSession(t, masters...)
-		h := acquire(t, lockops.NewRedlock(s, key, patient))
-		must.Become(t, "all masters voted", func() bool { return votes(t, masters, key) == 3 })
+		h := fullRedlock(t, s, masters, key)
 		redisClient(t, masters[0]).Del(within(t), key)
 		redisClient(t, masters[1]).Set(within(t), key, "other", time.Minute)
 		err := h.Extend(within(t))
+		isAll(t, err, lockops.ErrLost, lockops.ErrGone, lockops.ErrOther)
 		var node *lockops.NodeError
-		if !errors.Is(err, lockops.ErrLost) || !errors.Is(err, lockops.ErrGone) || !errors.Is(err, lockops.ErrOther) || !errors.As(err, &node) {
-			t.Errorf("extend: %v, want ErrLost with ErrGone and ErrOther from two masters", err)
-		}
+		must.True(t, errors.As(err, &node), "extend: no master is named", err)
 		must.Be(t, context.Cause(h.Context()), lockops.ErrLost, "cause")
 		must.Be(t, h.Release(within(t)), lockops.ErrLost, "release")
 		s.Close()
@@ -181,10 +162,8 @@ func TestL9_PartialExtendIsLost(t *testing.T) {
 // extension.
 func TestL9_RestoredVoteDoesNotCountYet(t *testing.T) {
 	t.Parallel()
-	servertest.EachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis) {
-		key := servertest.UniqueName(t)
-		h := acquire(t, lockops.NewRedlock(redisSession(t, masters...), key, lockops.WithoutRenewal(), patient))
-		must.Become(t, "all masters voted", func() bool { return votes(t, masters, key) == 3 })
+	eachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis, key string) {
+		h := fullRedlock(t, redisSession(t, masters...), masters, key, lockops.WithoutRenewal())
 		redisClient(t, masters[0]).Del(within(t), key)
 		must.Succeed(t, h.Extend(within(t))) // notices the lost vote
 		redisClient(t, masters[1]).Del(within(t), key)
@@ -196,10 +175,8 @@ func TestL9_RestoredVoteDoesNotCountYet(t *testing.T) {
 // did not answer.
 func TestL10_ReleaseReportsEachMaster(t *testing.T) {
 	t.Parallel()
-	masters := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}
-	s := redisSession(t, masters...)
-	h := acquire(t, lockops.NewRedlock(s, "lock", lockops.WithMasterLimit(10*time.Second)))
-	must.Become(t, "all masters voted", func() bool { return votes(t, masters, "lock") == 3 })
+	masters := threeMasters(t)
+	h := fullRedlock(t, redisSession(t, masters...), masters, "lock", lockops.WithMasterLimit(10*time.Second))
 	masters[0].Kill(t)
 	redisClient(t, masters[1]).Del(within(t), "lock")
 	err := h.Release(within(t))
@@ -228,7 +205,7 @@ func TestL10_ReleaseReportsEachMaster(t *testing.T) {
 // The errors of calls without a quorum name the masters that did not answer.
 func TestRedlockWithoutQuorumSaysWhy(t *testing.T) {
 	t.Parallel()
-	masters := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}
+	masters := threeMasters(t)
 	s := redisSession(t, masters...)
 	masters[0].Kill(t)
 	masters[2].Kill(t)
@@ -239,24 +216,23 @@ func TestRedlockWithoutQuorumSaysWhy(t *testing.T) {
 	}
 	s.Close()
 	must.Equal(t, votes(t, masters[1:2], "lock"), 0, "live masters with the key")
-	options := []*redis.UniversalOptions{
-		{Addrs: []string{masters[0].Addr}}, {Addrs: []string{masters[1].Addr}}, {Addrs: []string{masters[2].Addr}},
-	}
-	s, err = lockops.NewRedisSession(within(t), options)
-	if err != nil {
-		t.Fatalf("session with one live master: %v", err)
-	}
-	defer s.Close()
-	const wait = 6 * time.Second // enough for one attempt on a busy machine
+	s = redisSessionAt(t, addrsOf(masters)) // with one live master
+	const wait = 6 * time.Second            // enough for one attempt on a busy machine
 	ctx, cancel := context.WithTimeout(t.Context(), wait)
 	defer cancel()
 	start := time.Now()
 	_, err = lockops.NewRedlock(s, "lock").Acquire(ctx)
-	if !errors.Is(err, lockops.ErrNoQuorum) || !errors.Is(err, context.DeadlineExceeded) || time.Since(start) < wait {
-		t.Errorf("acquire: %v after %v, want ErrNoQuorum after the timeout", err, time.Since(start))
-	}
+	isAll(t, err, lockops.ErrNoQuorum, context.DeadlineExceeded)
+	must.True(t, time.Since(start) >= wait, "Acquire ended before its context")
 	masters[1].Kill(t)
-	if _, err := lockops.NewRedisSession(within(t), options); !errors.Is(err, lockops.ErrNoQuorum) {
-		t.Errorf("session without a live master: %v, want ErrNoQuorum", err)
-	}
+	_, err = lockops.NewRedisSession(within(t), redisOptions(addrsOf(masters)...))
+	must.Be(t, err, lockops.ErrNoQuorum, "session without a live master")
+}
+
+// fullRedlock returns a lock that all masters have voted for.
+func fullRedlock(t *testing.T, s *lockops.RedisSession, masters []*servertest.Redis, key string, opts ...lockops.Option) *lockops.Hold {
+	t.Helper()
+	h := acquire(t, lockOf(t, redisKind("redlock"), s, key, opts...))
+	must.Become(t, "all masters voted", func() bool { return votes(t, masters, key) == len(masters) })
+	return h
 }

@@ -34,14 +34,9 @@ func (b *beforeVote) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 // The master restarts after it identified itself but before it votes.
 func TestL1_RestartedAdoptedMasterDoesNotVote(t *testing.T) {
 	t.Parallel()
-	masters := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}
+	masters := threeMasters(t)
 	hook := &beforeVote{reached: make(chan struct{}), proceed: make(chan struct{})}
-	var clients []redis.UniversalClient
-	for _, m := range masters {
-		c := redis.NewClient(&redis.Options{Addr: m.Addr, ContextTimeoutEnabled: true, MaxRetries: -1, ReadTimeout: time.Minute})
-		t.Cleanup(func() { c.Close() })
-		clients = append(clients, c)
-	}
+	clients := adoptable(t, masters)
 	clients[1].AddHook(hook)
 	s := must.Have(lockops.AdoptRedis(within(t), clients))(t)
 	defer s.Close()
@@ -66,4 +61,14 @@ func TestL1_RestartedAdoptedMasterDoesNotVote(t *testing.T) {
 	if err := <-tried; !errors.Is(err, lockops.ErrHeld) && !errors.Is(err, lockops.ErrNoQuorum) {
 		t.Errorf("TryAcquire with the vote of a restarted master: %v", err)
 	}
+}
+
+// adoptable returns clients that a session may adopt.
+func adoptable(t *testing.T, masters []*servertest.Redis) (clients []redis.UniversalClient) {
+	for _, m := range masters {
+		c := redis.NewClient(&redis.Options{Addr: m.Addr, Protocol: 2, ContextTimeoutEnabled: true, MaxRetries: -1, ReadTimeout: time.Minute})
+		t.Cleanup(func() { c.Close() })
+		clients = append(clients, c)
+	}
+	return clients
 }

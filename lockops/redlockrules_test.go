@@ -21,14 +21,9 @@ import (
 // a TTL later.
 func TestL1_RestartedMasterDoesNotVote(t *testing.T) {
 	t.Parallel()
-	masters := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}
+	masters := threeMasters(t)
 	restarted := make(chan string, 10)
-	var options []*redis.UniversalOptions
-	for _, m := range masters {
-		options = append(options, &redis.UniversalOptions{Addrs: []string{m.Addr}})
-	}
-	s := must.Have(lockops.NewRedisSession(within(t), options, lockops.OnRestart(func(master string, _ time.Time) { restarted <- master })))(t)
-	defer s.Close()
+	s := redisSessionAt(t, addrsOf(masters), lockops.OnRestart(func(master string, _ time.Time) { restarted <- master }))
 	const ttl = 6 * time.Second
 	l := lockops.NewRedlock(s, "lock", lockops.WithTTL(ttl), lockops.WithMasterLimit(30*time.Second))
 	release(t, acquire(t, l)) // learns the masters' identities
@@ -47,8 +42,7 @@ func TestL1_RestartedMasterDoesNotVote(t *testing.T) {
 	}
 	must.Equal(t, <-restarted, masters[1].Addr, "reported master")
 	redisClient(t, masters[0]).Del(within(t), "lock")
-	h := acquire(t, l)
-	release(t, h)
+	release(t, acquire(t, l))
 	must.Become(t, "the restarted master votes again", func() bool {
 		h := acquire(t, l)
 		defer release(t, h)
@@ -59,8 +53,7 @@ func TestL1_RestartedMasterDoesNotVote(t *testing.T) {
 // A master whose clock jumps ahead gives its vote to another client, which still has no majority.
 func TestL4_ClockStepOnOneMaster(t *testing.T) {
 	t.Parallel()
-	servertest.EachRedis(t, 5, func(t *testing.T, masters []*servertest.Redis) {
-		key := servertest.UniqueName(t)
+	eachRedis(t, 5, func(t *testing.T, masters []*servertest.Redis, key string) {
 		// A master started less than a TTL ago does not vote, and other tests restart masters.
 		l := lockops.NewRedlock(redisSession(t, masters...), key, lockops.WithTTL(20*time.Second), patient)
 		var h *lockops.Hold
@@ -75,9 +68,7 @@ func TestL4_ClockStepOnOneMaster(t *testing.T) {
 			return false
 		})
 		must.Succeed(t, redisClient(t, masters[2]).Del(within(t), key).Err())
-		if _, err := lockops.NewRedlock(redisSession(t, masters...), key, patient).TryAcquire(within(t)); !errors.Is(err, lockops.ErrHeld) {
-			t.Errorf("TryAcquire: %v, want ErrHeld", err)
-		}
+		refused(t, lockops.NewRedlock(redisSession(t, masters...), key, patient), lockops.ErrHeld)
 		must.Be(t, h.Extend(within(t)), nil, "extend")
 		release(t, h)
 	})
@@ -88,22 +79,20 @@ func TestL7_DriftIsSubtracted(t *testing.T) {
 	t.Parallel()
 	servertest.EachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis) {
 		const ttl = 20 * time.Second
-		for name, l := range map[string]lockops.Locker{
-			"mutex":   lockops.NewRedisMutex(redisSession(t, masters[0]), servertest.UniqueName(t), lockops.WithTTL(ttl)),
-			"fair":    lockops.NewRedisFairMutex(redisSession(t, masters[0]), servertest.UniqueName(t), lockops.WithTTL(ttl)),
-			"redlock": lockops.NewRedlock(redisSession(t, masters...), servertest.UniqueName(t), lockops.WithTTL(ttl), lockops.WithMasterLimit(5*time.Second)),
-		} {
-			before := time.Now()
-			h := acquire(t, l)
-			after := time.Now()
-			const want = ttl - ttl/100 - 2*time.Millisecond
-			if d, ok := h.Deadline(); !ok || d.Before(before.Add(want)) || d.After(after.Add(want)) {
-				t.Errorf("%s: deadline %v after the call, want %v", name, d.Sub(before), want)
-			}
-			before = time.Now()
-			must.Succeed(t, h.Extend(within(t)))
-			if d, ok := h.Deadline(); !ok || d.Before(before.Add(want)) || d.After(time.Now().Add(want)) {
-				t.Errorf("%s: deadline %v after the extension, want %v", name, d.Sub(before), want)
+		const want = ttl - ttl/100 - 2*time.Millisecond
+		for _, kind := range redisKinds {
+			limit := lockops.WithMasterLimit(5 * time.Second)
+			l := lockOf(t, kind, redisSession(t, mastersOf(kind, masters)...), servertest.UniqueName(t), lockops.WithTTL(ttl), limit)
+			var h *lockops.Hold
+			for _, step := range []func(){
+				func() { h = acquire(t, l) },
+				func() { must.Succeed(t, h.Extend(within(t))) },
+			} {
+				before := time.Now()
+				step()
+				if d, ok := h.Deadline(); !ok || d.Before(before.Add(want)) || d.After(time.Now().Add(want)) {
+					t.Errorf("%s: deadline %v after the call, want %v", kind.Name, d.Sub(before), want)
+				}
 			}
 			release(t, h)
 		}
@@ -114,39 +103,23 @@ func TestL7_DriftIsSubtracted(t *testing.T) {
 // other numbers, for a sandbox.
 func TestL11_MastersAreDistinctAndOdd(t *testing.T) {
 	t.Parallel()
-	servertest.EachRedis(t, 5, func(t *testing.T, masters []*servertest.Redis) {
-		options := func(addrs ...string) (o []*redis.UniversalOptions) {
-			for _, a := range addrs {
-				o = append(o, &redis.UniversalOptions{Addrs: []string{a}})
-			}
-			return o
-		}
+	eachRedis(t, 5, func(t *testing.T, masters []*servertest.Redis, key string) {
 		a, b, c, d := masters[0].Addr, masters[1].Addr, masters[2].Addr, masters[3].Addr
-		_, err := lockops.NewRedisSession(within(t), options(a, a, strings.Replace(a, "127.0.0.1", "localhost", 1)))
+		_, err := lockops.NewRedisSession(within(t), redisOptions(a, a, strings.Replace(a, "127.0.0.1", "localhost", 1)))
 		must.Be(t, err, lockops.ErrSameServer, "one server three times")
-		for _, o := range [][]*redis.UniversalOptions{options(a), options(a, b), options(a, b, c, d)} {
-			key := servertest.UniqueName(t)
-			s := must.Have(lockops.NewRedisSession(within(t), o))(t)
-			if _, err := lockops.NewRedlock(s, key).Acquire(within(t)); !errors.Is(err, lockops.ErrMasters) {
-				t.Errorf("%d masters: %v, want ErrMasters", len(o), err)
-			}
-			s.Close()
-			if s, err = lockops.NewRedisSession(within(t), o, lockops.WithUncheckedMasters()); err != nil {
-				t.Fatal(err)
-			}
-			release(t, acquire(t, lockops.NewRedlock(s, key, patient)))
-			s.Close()
+		for _, addrs := range [][]string{{a}, {a, b}, {a, b, c, d}} {
+			_, err := lockops.NewRedlock(redisSessionAt(t, addrs), key).Acquire(within(t))
+			must.Be(t, err, lockops.ErrMasters, len(addrs), "masters")
+			unchecked := redisSessionAt(t, addrs, lockops.WithUncheckedMasters())
+			release(t, acquire(t, lockops.NewRedlock(unchecked, fmt.Sprint(key, len(addrs)), patient)))
 		}
 		// Three names of two servers: the third has no vote.
-		s, err := lockops.NewRedisSession(within(t), options(a, b, b))
-		if err != nil && !errors.Is(err, lockops.ErrSameServer) {
-			t.Fatal(err)
-		}
+		s, err := lockops.NewRedisSession(within(t), redisOptions(a, b, b))
 		if err != nil {
+			must.Be(t, err, lockops.ErrSameServer)
 			return
 		}
 		defer s.Close()
-		key := servertest.UniqueName(t)
 		redisClient(t, masters[0]).Set(within(t), key, "somebody else's", time.Minute)
 		if h, err := lockops.NewRedlock(s, key).TryAcquire(within(t)); err == nil {
 			t.Errorf("acquired the lock with two votes of one server: %v", h.Name())
@@ -158,10 +131,8 @@ func TestL11_MastersAreDistinctAndOdd(t *testing.T) {
 // When the majority is lost, the loss is reported before the remaining votes are released.
 func TestRedlockReportsBeforeItDeletes(t *testing.T) {
 	t.Parallel()
-	servertest.EachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis) {
-		key := servertest.UniqueName(t)
-		h := acquire(t, lockops.NewRedlock(redisSession(t, masters...), key, patient))
-		must.Become(t, "all masters voted", func() bool { return votes(t, masters, key) == 3 })
+	eachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis, key string) {
+		h := fullRedlock(t, redisSession(t, masters...), masters, key)
 		gone := make(chan bool, 1)
 		go func() {
 			c := redisClient(t, masters[2])
@@ -183,8 +154,7 @@ func TestRedlockReportsBeforeItDeletes(t *testing.T) {
 // Under contention, a release sends the next waiter a message, and no key is left.
 func TestRedlockWakesTheNextWaiter(t *testing.T) {
 	t.Parallel()
-	servertest.EachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis) {
-		key := servertest.UniqueName(t)
+	eachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis, key string) {
 		var sessions []*lockops.RedisSession
 		for range 6 {
 			sessions = append(sessions, redisSession(t, masters...))
@@ -216,50 +186,31 @@ func TestAbandonedWaiterPassesItsTurnOn(t *testing.T) {
 	for _, kind := range oneRedisKinds {
 		for range 10 {
 			hour := lockops.WithTTL(time.Hour) // a grant to no client would not expire in time
-			h := acquire(t, kind.make(redisSession(t, m), "lock", hour))
+			h := acquire(t, lockOf(t, kind, redisSession(t, m), "lock", hour))
 			ctx, cancel := context.WithCancel(within(t))
-			first, second := make(chan *lockops.Hold, 1), make(chan *lockops.Hold, 1)
-			sessions := []*lockops.RedisSession{redisSession(t, m), redisSession(t, m)}
-			var names []string
-			for i, w := range []struct {
-				ctx context.Context
-				got chan *lockops.Hold
-			}{{ctx, first}, {within(t), second}} {
-				waits := make(chan string, 1)
-				s := sessions[i]
-				go func() {
-					h, _ := kind.make(s, "lock", hour, lockops.OnWaiting(func(name string) { waits <- name })).Acquire(w.ctx)
-					w.got <- h
-				}()
-				names = append(names, <-waits)
-			}
+			abandoned := redisSession(t, m)
+			name, first := queueUp(t, ctx, kindOn(t, kind, abandoned, "lock", hour))
+			_, second := queueUp(t, within(t), kindOn(t, kind, redisSession(t, m), "lock", hour))
 			go cancel()
 			release(t, h)
-			if h := <-first; h != nil {
-				release(t, h)
+			if a := <-first; a.err == nil {
+				release(t, a.h)
 			}
-			sessions[0].Close() // waits for the clean-up
-			if v := get(t, c, "lock"); v == names[0] {
-				t.Fatalf("%s: the abandoned waiter has the key", kind.name)
-			}
-			if h = <-second; h == nil {
-				t.Fatalf("%s: the second waiter got no lock", kind.name)
-			}
-			release(t, h)
+			abandoned.Close() // waits for the clean-up
+			must.True(t, get(t, c, "lock") != name, kind.Name, "the abandoned waiter has the key")
+			release(t, granted(t, second))
 			cancel()
 		}
-		must.Equal(t, get(t, c, "lock"), "", kind.name, "value left at the key")
+		must.Equal(t, get(t, c, "lock"), "", kind.Name, "value left at the key")
 	}
 }
 
 // A release does not delete a vote that another client has by then.
 func TestRedlockReleaseLeavesOthersAlone(t *testing.T) {
 	t.Parallel()
-	servertest.EachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis) {
-		key := servertest.UniqueName(t)
+	eachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis, key string) {
 		s := redisSession(t, masters...)
-		h := acquire(t, lockops.NewRedlock(s, key, patient))
-		must.Become(t, "all masters voted", func() bool { return votes(t, masters, key) == 3 })
+		h := fullRedlock(t, s, masters, key)
 		c := redisClient(t, masters[1])
 		c.Set(within(t), key, "other", time.Minute)
 		release(t, h)
@@ -273,33 +224,24 @@ func TestRedlockReleaseLeavesOthersAlone(t *testing.T) {
 // earlier.
 func TestRedlockWaiterLeavesAllMasters(t *testing.T) {
 	t.Parallel()
-	masters := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}
+	masters := threeMasters(t)
 	turns := recipe.LockscopeKey(recipe.TurnPrefix, "lock")
-	var clients []*redis.Client
-	for _, m := range masters {
-		clients = append(clients, redisClient(t, m))
-	}
 	queued := func(i int) bool {
-		n := must.Have(clients[i].Exists(within(t), turns).Result())(t)
+		n := must.Have(redisClient(t, masters[i]).Exists(within(t), turns).Result())(t)
 		return n == 1
 	}
 	h := acquire(t, lockops.NewRedlock(redisSession(t, masters...), "lock", patient))
 	ctx, cancel := context.WithCancel(within(t))
 	defer cancel()
-	got := make(chan error, 1)
-	waiter := redisSession(t, masters...)
-	go func() {
-		_, err := lockops.NewRedlock(waiter, "lock").Acquire(ctx)
-		got <- err
-	}()
+	got := begin(ctx, lockops.NewRedlock(redisSession(t, masters...), "lock"))
 	must.Become(t, "the waiter is queued on the first master", func() bool { return queued(0) })
 	masters[0].Pause(t)
 	must.Become(t, "the waiter is queued on the second master", func() bool { return queued(1) })
 	masters[0].Resume(t)
 	cancel()
-	must.Be(t, <-got, context.Canceled)
-	for i, c := range clients {
-		must.Succeed(t, c.Persist(within(t), turns).Err()) // otherwise it would expire
+	must.Be(t, (<-got).err, context.Canceled)
+	for i, m := range masters {
+		must.Succeed(t, redisClient(t, m).Persist(within(t), turns).Err()) // otherwise it would expire
 		must.Become(t, fmt.Sprint("the waiter has left master ", i), func() bool { return !queued(i) })
 	}
 	release(t, h)

@@ -29,8 +29,7 @@ func (c slowClose) Close() error {
 // A waiter's watch is set again on the next connection, however long the old one takes to close.
 func TestAWaiterOutlivesAReconnect(t *testing.T) {
 	t.Parallel()
-	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
-		path := servertest.UniquePath(t)
+	eachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper, path string) {
 		p := startProxy(t, server.Addr)
 		holder := acquire(t, lockops.NewZKMutex(zkSession(t, server.Addr), path))
 		s := zkSession(t, p.addr(), lockops.WithSessionTimeout(20*time.Second),
@@ -46,9 +45,7 @@ func TestAWaiterOutlivesAReconnect(t *testing.T) {
 		time.Sleep(200 * time.Millisecond) // the server drops the old watch with its connection
 		must.Become(t, "the waiter watches again", func() bool { return len(watchedBy(t, server, s)) != 0 })
 		release(t, holder)
-		a := <-got
-		must.Succeed(t, a.err)
-		release(t, a.h)
+		release(t, granted(t, got))
 	})
 }
 
@@ -61,17 +58,13 @@ func TestADirectoryWithoutNumbersIsRefused(t *testing.T) {
 		l := lockops.NewZKMutex(s, path, lockops.WithRecipe(recipe))
 		h := acquire(t, l) // gets the second-to-last number
 		for range 2 {
-			if _, err := l.Acquire(within(t)); err == nil || !contains(err, "another directory") {
-				t.Errorf("%s: Acquire: %v, want an error that suggests another directory", recipe, err)
-			}
+			_, err := l.Acquire(within(t))
+			must.True(t, err != nil && contains(err, "another directory"), recipe, err)
 		}
 		release(t, h)
-		if _, err := l.TryAcquire(within(t)); err == nil || !contains(err, "another directory") {
-			t.Errorf("%s: TryAcquire: %v, want an error that suggests another directory", recipe, err)
-		}
-		if left := children(t, server, path); len(left) > 0 {
-			t.Errorf("%s: nodes left: %q", recipe, left)
-		}
+		_, err := l.TryAcquire(within(t))
+		must.True(t, err != nil && contains(err, "another directory"), recipe, "after the release", err)
+		must.Same(t, children(t, server, path), nil, recipe, "nodes left")
 	}
 }
 
@@ -98,9 +91,7 @@ func TestAnAdoptedConnectionsNodesAreSpared(t *testing.T) {
 				t.Fatalf("created %v: queue %q, want %s and one of ours", created, names, own)
 			}
 			must.Succeed(t, conn.Delete(own, -1))
-			a := <-got
-			must.Succeed(t, a.err)
-			release(t, a.h)
+			release(t, granted(t, got))
 		}
 	})
 }
@@ -108,8 +99,7 @@ func TestAnAdoptedConnectionsNodesAreSpared(t *testing.T) {
 // The program's watch on a node survives when our waiter gives up its watch on the same node.
 func TestAnAdoptedConnectionsWatchesAreSpared(t *testing.T) {
 	t.Parallel()
-	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
-		path := servertest.UniquePath(t)
+	eachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper, path string) {
 		h := acquire(t, lockops.NewZKMutex(zkSession(t, server.Addr), path))
 		s, conn := adopted(t, server.Addr)
 		_, _, fired, err := conn.GetW(path + "/" + h.Name())
@@ -134,22 +124,17 @@ func TestAnAdoptedConnectionsWatchesAreSpared(t *testing.T) {
 // context.
 func TestASearchDelaysNoAcquire(t *testing.T) {
 	t.Parallel()
-	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
-	p := startProxy(t, server.Addr)
+	_, p := behindProxy(t)
 	s := zkSession(t, p.addr(), lockops.WithSessionTimeout(40*time.Second))
 	lost, other := lockops.NewZKMutex(s, "/lost", lockops.WithRecipe("sequential")), lockops.NewZKMutex(s, "/other", lockops.WithRecipe("sequential"))
 	for _, l := range []lockops.Locker{lost, other} {
 		release(t, acquire(t, l))
 	}
 	ctx, cancel := context.WithCancel(within(t))
-	ended := make(chan error, 1)
 	p.asked()
 	p.mute.Store(opSync)
 	p.cutReply.Store(opCreate)
-	go func() {
-		_, err := lost.Acquire(ctx)
-		ended <- err
-	}()
+	got := begin(ctx, lost)
 	must.Become(t, "the search has started", func() bool { return slices.Contains(p.asked(), opSync) })
 	short, stop := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer stop()
@@ -162,8 +147,8 @@ func TestASearchDelaysNoAcquire(t *testing.T) {
 	}
 	cancel()
 	select {
-	case err := <-ended:
-		must.Be(t, err, context.Canceled)
+	case a := <-got:
+		must.Be(t, a.err, context.Canceled)
 	case <-time.After(10 * time.Second): // the connection is given up after 13 s
 		t.Error("a cancelled Acquire waits for the search")
 	}
@@ -178,13 +163,6 @@ func TestExtendReturnsOnLoss(t *testing.T) {
 	p := startProxy(t, server.Addr)
 	h := acquire(t, lockops.NewZKMutex(zkSession(t, p.addr(), lockops.WithSessionTimeout(5*time.Second)), "/lock"))
 	p.blackHole.Store(true)
-	ended := make(chan error, 1)
-	go func() { ended <- h.Extend(within(t)) }()
-	select {
-	case err := <-ended:
-		must.Be(t, err, lockops.ErrLost)
-	case <-time.After(time.Minute):
-		t.Error("Extend still waits although the hold is lost")
-	}
+	must.Be(t, returned(t, "Extend", func() error { return h.Extend(within(t)) }), lockops.ErrLost)
 	p.blackHole.Store(false)
 }

@@ -1,8 +1,8 @@
 package lockops_test
 
 import (
-	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"testing"
 
@@ -18,73 +18,39 @@ import (
 func deleteTree(t testing.TB, look *zk.Conn, root string) {
 	t.Helper()
 	for {
-		paths, err := treeOf(look, root)
-		if err != nil {
-			t.Errorf("list %s: %v", root, err)
-			return
-		}
 		var deletes []any
-		for _, path := range paths {
-			deletes = append(deletes, &zk.DeleteRequest{Path: path, Version: -1})
+		err := treeOf(look, root, func(path string) { deletes = append(deletes, &zk.DeleteRequest{Path: path, Version: -1}) })
+		if err == nil && len(deletes) > 0 {
+			_, err = look.Multi(deletes...)
 		}
-		if len(deletes) == 0 {
-			return
+		if errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrNotEmpty) {
+			continue
 		}
-		switch _, err := look.Multi(deletes...); {
-		case err == nil:
-			return
-		case !errors.Is(err, zk.ErrNoNode) && !errors.Is(err, zk.ErrNotEmpty):
-			t.Errorf("delete %s: %v", root, err)
-			return
-		}
+		must.Be(t, err, nil, "delete", root)
+		return
 	}
 }
 
-// treeOf lists a node and its descendants, children first. It returns nothing if the node does not
+// treeOf visits a node and its descendants, children first. It finds nothing if the node does not
 // exist.
-func treeOf(look *zk.Conn, root string) ([]string, error) {
+func treeOf(look *zk.Conn, root string, found func(path string)) error {
 	names, _, err := look.Children(root)
 	if errors.Is(err, zk.ErrNoNode) {
-		return nil, nil
+		return nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	var paths []string
 	for _, name := range names {
-		below, err := treeOf(look, root+"/"+name)
-		if err != nil {
-			return nil, err
+		if err == nil {
+			err = treeOf(look, root+"/"+name, found)
 		}
-		paths = append(paths, below...)
 	}
-	return append(paths, root), nil
+	found(root)
+	return err
 }
 
 // zkKinds are all kinds of locks in ZooKeeper.
-var zkKinds = []struct {
-	name string
-	data string // of the directory
-	on   func(s *lockops.ZKSession, path string) func(...lockops.Option) lockops.Locker
-}{
-	{"mutex", "", func(s *lockops.ZKSession, path string) func(...lockops.Option) lockops.Locker {
-		return mutexOn(s, path)
-	}},
-	{"mutex of plain names", "", func(s *lockops.ZKSession, path string) func(...lockops.Option) lockops.Locker {
-		return mutexOn(s, path, lockops.WithRecipe("sequential"))
-	}},
-	{"read side", "", func(s *lockops.ZKSession, path string) func(...lockops.Option) lockops.Locker {
-		return side(s, path, 'r')
-	}},
-	{"write side", "", func(s *lockops.ZKSession, path string) func(...lockops.Option) lockops.Locker {
-		return side(s, path, 'w')
-	}},
-	{"curator's semaphore", "", func(s *lockops.ZKSession, path string) func(...lockops.Option) lockops.Locker {
-		return semaphoreOn(s, path, 1, "curator")
-	}},
-	{"kazoo's semaphore", "1", func(s *lockops.ZKSession, path string) func(...lockops.Option) lockops.Locker {
-		return semaphoreOn(s, path, 1, "kazoo")
-	}},
+var zkKinds = []zkKind{
+	{"mutex", "curator"}, {"mutex", "sequential"}, {"read", "curator"}, {"write", "curator"},
+	{"semaphore=1", "curator"}, {"semaphore=1", "kazoo"},
 }
 
 // All waiters queue again in a new directory, and each is granted the lock in turn.
@@ -93,39 +59,32 @@ func TestZ14_WaitersRequeueAfterDirectoryDeletion(t *testing.T) {
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		look := plain(t, server.Addr)
 		for _, kind := range zkKinds {
-			t.Run(kind.name, func(t *testing.T) {
+			t.Run(kind.kind+" "+kind.recipe, func(t *testing.T) {
 				root := servertest.UniquePath(t)
 				path := root + "/lock"
-				holder := acquire(t, writerOrAny(kind.name, zkSession(t, server.Addr), path, kind.on))
+				other := kind
+				if kind.kind == "read" { // readers do not exclude each other
+					other.kind = "write"
+				}
+				holder := acquire(t, other.on(t, zkSession(t, server.Addr), path)())
 				s := zkSession(t, server.Addr)
-				_, first := queueUp(t, within(t), kind.on(s, path))
-				_, second := queueUp(t, within(t), kind.on(s, path))
+				_, first := queueUp(t, within(t), kind.on(t, s, path))
+				_, second := queueUp(t, within(t), kind.on(t, s, path))
 				deleteTree(t, look, root)
 				for range 2 {
-					var a acquired
 					select {
-					case a = <-first:
-					case a = <-second:
+					case a := <-first:
+						must.Succeed(t, a.err)
+						release(t, a.h)
+					case a := <-second:
+						must.Succeed(t, a.err)
+						release(t, a.h)
 					}
-					if a.err != nil {
-						t.Fatalf("a waiter whose directory was deleted: %v", a.err)
-					}
-					release(t, a.h)
 				}
-				<-holder.Context().Done()
-				must.Be(t, context.Cause(holder.Context()), lockops.ErrLost, "cause of the holder")
+				awaitLoss(t, holder)
 			})
 		}
 	})
-}
-
-// writerOrAny returns a lock that excludes the kind: a writer for the read side, else the same
-// kind.
-func writerOrAny(name string, s *lockops.ZKSession, path string, on func(*lockops.ZKSession, string) func(...lockops.Option) lockops.Locker) lockops.Locker {
-	if name == "read side" {
-		return writer(s, path)
-	}
-	return on(s, path)()
 }
 
 // The directory is deleted before each request of an Acquire in turn. Acquire starts again and
@@ -135,7 +94,7 @@ func TestZ14_AcquireSurvivesDirectoryDeletion(t *testing.T) {
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		look := plain(t, server.Addr)
 		for _, kind := range zkKinds {
-			t.Run(kind.name, func(t *testing.T) {
+			t.Run(kind.kind+" "+kind.recipe, func(t *testing.T) {
 				root := servertest.UniquePath(t)
 				var left atomic.Int32 // requests until the deletion
 				p := startProxy(t, server.Addr)
@@ -144,35 +103,42 @@ func TestZ14_AcquireSurvivesDirectoryDeletion(t *testing.T) {
 						deleteTree(t, look, root)
 					}
 				}
-				s := zkSession(t, p.addr())
-				l := kind.on(s, root+"/lock")()
+				lock := kind.on(t, zkSession(t, p.addr()), root+"/lock")
+				l := lock()
 				for _, there := range []bool{true, false} { // whether the directory exists at first
 					moments := int32(0)
 					for ran := true; ran; moments++ {
 						if !there {
 							deleteTree(t, look, root)
-							l = kind.on(s, root+"/lock")()
+							l = lock()
 						}
 						left.Store(moments + 1)
+						moment := fmt.Sprintf("directory at first: %v; deleted before request %d", there, moments+1)
 						h, err := l.Acquire(within(t))
 						ran = left.Load() <= 0
 						if err != nil {
-							t.Fatalf("directory at first: %v; deleted before request %d: %v", there, moments+1, err)
+							t.Fatalf("%s: %v", moment, err)
 						}
-						if data, _, err := look.Get(root + "/lock"); kind.data != "" && err == nil && string(data) != kind.data {
-							t.Errorf("directory at first: %v; deleted before request %d: new data %q, want %q", there, moments+1, data, kind.data)
+						if data, _, err := look.Get(root + "/lock"); kind == (zkKind{"semaphore=1", "kazoo"}) && err == nil {
+							must.Equal(t, string(data), "1", moment, "new data")
 						}
 						// The watch on the hold's own node is a request, too, so the hold may be
 						// lost by now.
 						if err := h.Release(within(t)); err != nil && !errors.Is(err, lockops.ErrLost) {
-							t.Fatalf("directory at first: %v; deleted before request %d: release: %v", there, moments+1, err)
+							t.Fatalf("%s: release: %v", moment, err)
 						}
 					}
-					if moments < 3 {
-						t.Errorf("an Acquire had only %d requests", moments-1)
-					}
+					must.True(t, moments >= 3, "an Acquire had only", moments-1, "requests")
 				}
 			})
 		}
 	})
+}
+
+// zkKind is a kind of lock with one of its recipes.
+type zkKind struct{ kind, recipe string }
+
+func (k zkKind) on(t testing.TB, s *lockops.ZKSession, path string) maker {
+	kind := must.Have(lockops.KindNamed(lockops.OnZooKeeper, k.kind))(t)
+	return kindOn(t, kind, s, path, lockops.WithRecipe(k.recipe))
 }

@@ -15,8 +15,7 @@ import (
 // All levels of a directory are created, and created again after they were removed.
 func TestZ14_DirectoriesAreMadeAndMayVanish(t *testing.T) {
 	t.Parallel()
-	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
-		path := servertest.UniquePath(t)
+	eachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper, path string) {
 		m := lockops.NewZKMutex(zkSession(t, server.Addr, lockops.WithChroot(path)), "/a/b/c")
 		look := plain(t, server.Addr)
 		for range 3 {
@@ -33,8 +32,7 @@ func TestZ14_DirectoriesAreMadeAndMayVanish(t *testing.T) {
 // Nodes that are not contenders of any library are ignored.
 func TestZ16_ForeignChildrenAreIgnored(t *testing.T) {
 	t.Parallel()
-	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
-		path := servertest.UniquePath(t)
+	eachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper, path string) {
 		m := lockops.NewZKMutex(zkSession(t, server.Addr), path)
 		release(t, acquire(t, m))
 		look := plain(t, server.Addr)
@@ -51,8 +49,7 @@ func TestZ16_ForeignChildrenAreIgnored(t *testing.T) {
 // delete.
 func TestNodesInheritDirectoryAccess(t *testing.T) {
 	t.Parallel()
-	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
-		path := servertest.UniquePath(t)
+	eachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper, path string) {
 		look := plain(t, server.Addr)
 		must.Succeed(t, look.AddAuth("digest", []byte("user:password")))
 		must.Have(look.Create(path, nil, 0, zk.AuthACL(zk.PermAll)))(t)

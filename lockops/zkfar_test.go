@@ -27,46 +27,7 @@ func (w farWay) dial(ctx context.Context, network, addr string) (net.Conn, error
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	conn, err := new(net.Dialer).DialContext(ctx, network, addr)
-	if err != nil || w.trip == 0 {
-		return conn, err
-	}
-	near, far := net.Pipe()
-	go carryLate(conn, far, w.trip/2)
-	go carryLate(far, conn, w.trip/2)
-	return near, nil
-}
-
-// carryLate copies from one connection to the other with a delay, until either ends.
-func carryLate(to, from net.Conn, late time.Duration) {
-	type piece struct {
-		bytes []byte
-		due   time.Time
-	}
-	pieces := make(chan piece, 1<<10)
-	go func() {
-		defer close(pieces)
-		for {
-			buf := make([]byte, 4<<10)
-			n, err := from.Read(buf)
-			if n > 0 {
-				pieces <- piece{buf[:n], time.Now().Add(late)}
-			}
-			if err != nil {
-				return
-			}
-		}
-	}()
-	for p := range pieces {
-		time.Sleep(time.Until(p.due))
-		if _, err := to.Write(p.bytes); err != nil {
-			break
-		}
-	}
-	from.Close()
-	to.Close()
-	for range pieces { // drains until the reader has ended
-	}
+	return new(net.Dialer).DialContext(ctx, network, addr)
 }
 
 // Every kind works over slow links, and survives a lost connection, if the session timeout is long
@@ -87,7 +48,9 @@ func TestLocksWorkOverDistantLinks(t *testing.T) {
 	} {
 		t.Run(fmt.Sprint(tt.way.connect, tt.way.trip, tt.timeout, tt.tls), func(t *testing.T) {
 			t.Parallel()
-			p := startProxy(t, server.Addr)
+			wire := servertest.StartWire(t, server.Addr)
+			wire.Delay(tt.way.trip / 2)
+			p := startProxy(t, wire.Addr())
 			addr, options := p.addr(), []lockops.ZKOption{lockops.WithSessionTimeout(tt.timeout), lockops.WithDialContext(tt.way.dial)}
 			if tt.tls {
 				var config *tls.Config
@@ -168,8 +131,9 @@ func overTLS(t *testing.T, addr string) (string, *tls.Config) {
 func TestTooSlowLinkFailsAtOnce(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{TickTime: 100 * time.Millisecond, MaxSessionTimeout: time.Minute})
-	way := lockops.WithDialContext(farWay{trip: 400 * time.Millisecond}.dial)
-	_, err := lockops.NewZKSession(within(t), []string{server.Addr}, lockops.WithSessionTimeout(time.Second), way)
+	wire := servertest.StartWire(t, server.Addr)
+	wire.Delay(200 * time.Millisecond)
+	_, err := lockops.NewZKSession(within(t), []string{wire.Addr()}, lockops.WithSessionTimeout(time.Second))
 	advice := regexp.MustCompile(`session timeout of ([4-9]|\d\d)[.\d]*s would do`) // more on a slow machine
 	if !errors.Is(err, lockops.ErrTooShort) || !advice.MatchString(err.Error()) {
 		t.Errorf("%v, want an error that says which timeout would do", err)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -29,20 +30,15 @@ func TestZ1_LostCreateReplyLeavesNoOrphan(t *testing.T) {
 	t.Parallel()
 	for _, recipe := range []string{"curator", "kazoo", "go-zookeeper", "sequential"} {
 		t.Run(recipe, func(t *testing.T) {
-			servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
-				path := servertest.UniquePath(t)
+			eachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper, path string) {
 				p := startProxy(t, server.Addr)
 				m := lockops.NewZKMutex(zkSession(t, p.addr()), path, lockops.WithRecipe(recipe))
 				release(t, acquire(t, m)) // creates the directory
 				p.cutReply.Store(opCreate)
 				h := acquire(t, m)
-				if got := children(t, server, path); len(got) != 1 || got[0] != h.Name() {
-					t.Errorf("children %q, want only %q", got, h.Name())
-				}
+				must.Same(t, children(t, server, path), []string{h.Name()}, "nodes")
 				release(t, h)
-				if got := children(t, server, path); len(got) != 0 {
-					t.Errorf("children %q after release", got)
-				}
+				must.Same(t, children(t, server, path), nil, "nodes left")
 			})
 		})
 	}
@@ -51,8 +47,7 @@ func TestZ1_LostCreateReplyLeavesNoOrphan(t *testing.T) {
 // The caller gives up before it is known whether the node exists. The node is removed all the same.
 func TestZ2_CancelledWhileReplyIsLost(t *testing.T) {
 	t.Parallel()
-	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
-		path := servertest.UniquePath(t)
+	eachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper, path string) {
 		p := startProxy(t, server.Addr)
 		m := lockops.NewZKMutex(zkSession(t, p.addr()), path)
 		release(t, acquire(t, m))
@@ -63,12 +58,12 @@ func TestZ2_CancelledWhileReplyIsLost(t *testing.T) {
 			cancel()
 			if err == nil {
 				release(t, h)
-			} else if !errors.Is(err, context.DeadlineExceeded) {
-				t.Fatal(err)
+			} else {
+				must.Be(t, err, context.DeadlineExceeded)
 			}
 		}
 		p.cutReply.Store(0)
-		must.Become(t, "the queue is empty", func() bool { return len(children(t, server, path)) == 0 })
+		becomeEmpty(t, server, path)
 	})
 }
 
@@ -100,62 +95,44 @@ func TestZ4_WaiterRequeuesAfterSessionExpiry(t *testing.T) {
 // A waiter whose node an operator deletes is not granted the lock, but queues again.
 func TestZ5_OwnNodeDeletedWhileWaiting(t *testing.T) {
 	t.Parallel()
-	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
-		path := servertest.UniquePath(t)
+	eachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper, path string) {
 		s := zkSession(t, server.Addr)
 		a := acquire(t, lockops.NewZKMutex(s, path))
 		b, gotB := queueUp(t, within(t), mutexOn(s, path))
 		_, gotC := queueUp(t, within(t), mutexOn(s, path))
 		must.Succeed(t, plain(t, server.Addr).Delete(path+"/"+b, -1))
 		release(t, a)
-		c := <-gotC // C is next, since B has to queue again
-		must.Succeed(t, c.err)
-		select {
-		case b := <-gotB:
-			t.Fatalf("B was granted the lock while C holds it: %v", b.err)
-		case <-time.After(100 * time.Millisecond):
-		}
-		release(t, c.h)
-		again := <-gotB
-		if again.err != nil || again.h.Name() == b {
-			t.Fatalf("B: hold %v with error %v, want a new node", again.h, again.err)
-		}
-		release(t, again.h)
+		c := granted(t, gotC) // C is next, since B has to queue again
+		staysWaiting(t, gotB)
+		release(t, c)
+		again := granted(t, gotB)
+		must.True(t, again.Name() != b, "B was granted the lock on its deleted node")
+		release(t, again)
 	})
 }
 
 // A waiter whose predecessor vanishes is not granted the lock while the holder has it.
 func TestZ6_MiddleWaiterDies(t *testing.T) {
 	t.Parallel()
-	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
-		path := servertest.UniquePath(t)
+	eachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper, path string) {
 		s := zkSession(t, server.Addr)
 		a := acquire(t, lockops.NewZKMutex(s, path))
 		ctxB, dieB := context.WithCancel(within(t))
 		_, gotB := queueUp(t, ctxB, mutexOn(s, path))
 		_, gotC := queueUp(t, within(t), mutexOn(s, path))
 		dieB()
-		if b := <-gotB; !errors.Is(b.err, context.Canceled) {
-			t.Fatalf("B: %v, want Canceled", b.err)
-		}
+		must.Be(t, (<-gotB).err, context.Canceled, "B")
 		must.Equal(t, len(children(t, server, path)), 2, "nodes")
-		select {
-		case c := <-gotC:
-			t.Fatalf("C was granted the lock while A holds it: %v", c.err)
-		case <-time.After(100 * time.Millisecond):
-		}
+		staysWaiting(t, gotC)
 		release(t, a)
-		c := <-gotC
-		must.Succeed(t, c.err)
-		release(t, c.h)
+		release(t, granted(t, gotC))
 	})
 }
 
 // No waiter hangs, although predecessors vanish at any moment between listing and watching.
 func TestZ7_NoLostWakeUp(t *testing.T) {
 	t.Parallel()
-	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
-		path := servertest.UniquePath(t)
+	eachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper, path string) {
 		s := zkSession(t, server.Addr)
 		contend(t, 3, 60, func(int) lockops.Locker { return lockops.NewZKMutex(s, path) }, func(*lockops.Hold) {})
 	})
@@ -165,8 +142,7 @@ func TestZ7_NoLostWakeUp(t *testing.T) {
 // Without a watch it would wait for three session timeouts.
 func TestZ7_PredecessorGoneBeforeWatchIsNoticed(t *testing.T) {
 	t.Parallel()
-	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
-		path := servertest.UniquePath(t)
+	eachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper, path string) {
 		holder := acquire(t, lockops.NewZKMutex(zkSession(t, server.Addr), path))
 		p := startProxy(t, server.Addr)
 		released := false
@@ -184,15 +160,12 @@ func TestZ7_PredecessorGoneBeforeWatchIsNoticed(t *testing.T) {
 // If the reply to the delete request is lost, the node is removed all the same.
 func TestZ10_ReleaseSurvivesALostReply(t *testing.T) {
 	t.Parallel()
-	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
-		path := servertest.UniquePath(t)
+	eachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper, path string) {
 		p := startProxy(t, server.Addr)
 		h := acquire(t, lockops.NewZKMutex(zkSession(t, p.addr()), path))
 		p.cutReply.Store(opDelete)
 		release(t, h)
-		if got := children(t, server, path); len(got) != 0 {
-			t.Errorf("children %q are left", got)
-		}
+		must.Same(t, children(t, server, path), nil, "nodes left")
 		h = acquire(t, lockops.NewZKMutex(zkSession(t, p.addr()), path))
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
@@ -200,15 +173,14 @@ func TestZ10_ReleaseSurvivesALostReply(t *testing.T) {
 		if err := h.Release(ctx); err != nil && !errors.Is(err, context.Canceled) {
 			t.Errorf("release with an ended context: %v", err)
 		}
-		must.Become(t, "the node is removed in the background", func() bool { return len(children(t, server, path)) == 0 })
+		becomeEmpty(t, server, path)
 	})
 }
 
 // An Acquire cancelled at any moment, waiting or not, leaves no node.
 func TestZ11_CancelLeavesNothing(t *testing.T) {
 	t.Parallel()
-	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
-		path := servertest.UniquePath(t)
+	eachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper, path string) {
 		s := zkSession(t, server.Addr)
 		m := lockops.NewZKMutex(s, path)
 		look := plain(t, server.Addr)
@@ -237,37 +209,25 @@ func TestZ11_CancelLeavesNothing(t *testing.T) {
 // the lock.
 func TestZ13_LossIsReportedBeforeNextGrant(t *testing.T) {
 	t.Parallel()
-	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
-		path := servertest.UniquePath(t)
+	eachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper, path string) {
 		p := startProxy(t, server.Addr)
 		h := acquire(t, lockops.NewZKMutex(zkSession(t, p.addr(), lockops.WithSessionTimeout(6*time.Second)), path))
 		if deadline, ok := h.Deadline(); !ok || time.Until(deadline) > 6*time.Second {
 			t.Errorf("deadline in %v, %v", time.Until(deadline), ok)
 		}
-		_, got := queueUp(t, within(t), mutexOn(zkSession(t, server.Addr), path))
-		p.blackHole.Store(true)
-		next := <-got
-		must.Succeed(t, next.err)
-		must.True(t, h.Context().Err() != nil, "the next contender was granted the lock before the first hold ended")
-		must.Be(t, context.Cause(h.Context()), lockops.ErrLost, "cause")
-		p.blackHole.Store(false)
-		p.cut()
-		release(t, next.h)
+		lossPrecedesGrant(t, p, h, mutexOn(zkSession(t, server.Addr), path))
 	})
 }
 
 // A hold survives a reconnect within the session timeout.
 func TestZ12_ReconnectKeepsTheLock(t *testing.T) {
 	t.Parallel()
-	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
-		path := servertest.UniquePath(t)
+	eachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper, path string) {
 		p := startProxy(t, server.Addr)
 		h := acquire(t, lockops.NewZKMutex(zkSession(t, p.addr()), path))
 		p.cut()
 		must.Be(t, h.Extend(within(t)), nil)
-		if h.Context().Err() != nil {
-			t.Errorf("lost: %v", context.Cause(h.Context()))
-		}
+		must.Be(t, context.Cause(h.Context()), nil, "cause")
 		release(t, h)
 	})
 }
@@ -278,16 +238,33 @@ func TestNewZKSessionExplainsFailure(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 8*time.Second)
 	defer cancel()
 	_, err := lockops.NewZKSession(ctx, []string{"127.0.0.1:1"})
-	if !errors.Is(err, context.DeadlineExceeded) || err == nil || !contains(err, "127.0.0.1:1", "refused") {
-		t.Errorf("%v, want DeadlineExceeded with the server and the reason", err)
-	}
+	must.Be(t, err, context.DeadlineExceeded)
+	must.True(t, contains(err, "127.0.0.1:1", "refused"), err)
 }
 
 func contains(err error, parts ...string) bool {
-	for _, p := range parts {
-		if s := fmt.Sprint(err); len(s) < len(p) || !strings.Contains(s, p) {
-			return false
-		}
+	return !slices.ContainsFunc(parts, func(p string) bool { return !strings.Contains(fmt.Sprint(err), p) })
+}
+
+// staysWaiting checks that an Acquire is not granted for a moment.
+func staysWaiting(t *testing.T, got <-chan acquired) {
+	t.Helper()
+	select {
+	case a := <-got:
+		t.Fatalf("a second grant while the lock is held: %v", a.err)
+	case <-time.After(100 * time.Millisecond):
 	}
-	return true
+}
+
+// lossPrecedesGrant cuts a holder off from all servers, and checks that its hold ends before the
+// next contender is granted the lock.
+func lossPrecedesGrant(t *testing.T, p *proxy, h *lockops.Hold, next maker) {
+	t.Helper()
+	_, got := queueUp(t, within(t), next)
+	p.blackHole.Store(true)
+	second := granted(t, got)
+	must.Be(t, context.Cause(h.Context()), lockops.ErrLost, "cause at the next grant")
+	p.blackHole.Store(false)
+	p.cut()
+	release(t, second)
 }

@@ -17,21 +17,11 @@ import (
 
 const opMulti = 14
 
-func awaitEnd(t testing.TB, h *lockops.Hold, limit time.Duration) {
-	t.Helper()
-	select {
-	case <-h.Context().Done():
-	case <-time.After(limit):
-		t.Fatalf("the hold did not end within %v", limit)
-	}
-}
-
 // If the caller gives up while a server hangs on the create request, Acquire returns at once. The
 // node is removed as soon as the server answers.
 func TestZ3_InterruptedCreateLeavesNothing(t *testing.T) {
 	t.Parallel()
-	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
-		path := servertest.UniquePath(t)
+	eachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper, path string) {
 		p := startProxy(t, server.Addr)
 		m := lockops.NewZKMutex(zkSession(t, p.addr()), path)
 		release(t, acquire(t, m))
@@ -45,7 +35,7 @@ func TestZ3_InterruptedCreateLeavesNothing(t *testing.T) {
 		}
 		p.mute.Store(0)
 		p.cut()
-		must.Become(t, "the node is gone", func() bool { return len(children(t, server, path)) == 0 })
+		becomeEmpty(t, server, path)
 	})
 }
 
@@ -57,8 +47,7 @@ func deadlineOf(ctx context.Context) time.Time {
 // Cancelled waits leave one watch, which still wakes the next waiter and is gone afterwards.
 func TestZ8_ManyWaitsSetOneWatch(t *testing.T) {
 	t.Parallel()
-	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
-		path := servertest.UniquePath(t)
+	eachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper, path string) {
 		holder := acquire(t, lockops.NewZKMutex(zkSession(t, server.Addr), path))
 		s := zkSession(t, server.Addr)
 		for range 20 {
@@ -74,9 +63,7 @@ func TestZ8_ManyWaitsSetOneWatch(t *testing.T) {
 		}
 		_, got := queueUp(t, within(t), mutexOn(s, path))
 		release(t, holder)
-		a := <-got
-		must.Succeed(t, a.err)
-		release(t, a.h)
+		release(t, granted(t, got))
 		must.Become(t, "no watch is left", func() bool { return len(watchedBy(t, server, s)) == 0 })
 	})
 }
@@ -84,8 +71,7 @@ func TestZ8_ManyWaitsSetOneWatch(t *testing.T) {
 // After a lost reply, a sync precedes the search for the node, since the server may lag.
 func TestZ18_SearchesOnTheLeader(t *testing.T) {
 	t.Parallel()
-	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
-	p := startProxy(t, server.Addr)
+	_, p := behindProxy(t)
 	m := lockops.NewZKMutex(zkSession(t, p.addr()), "/lock")
 	release(t, acquire(t, m))
 	p.asked()
@@ -100,8 +86,7 @@ func TestZ18_SearchesOnTheLeader(t *testing.T) {
 // A hold survives repeated reconnects, and the expiry of its session is still reported.
 func TestZ19_NoSessionChangeIsMissed(t *testing.T) {
 	t.Parallel()
-	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
-	p := startProxy(t, server.Addr)
+	server, p := behindProxy(t)
 	s := zkSession(t, p.addr())
 	h := acquire(t, lockops.NewZKMutex(s, "/lock"))
 	for range 4 {
@@ -109,7 +94,7 @@ func TestZ19_NoSessionChangeIsMissed(t *testing.T) {
 		must.Succeed(t, h.Extend(within(t)))
 	}
 	server.Expire(t, s.Conn().SessionID())
-	awaitEnd(t, h, 60*time.Second)
+	awaitLoss(t, h)
 	if cause := context.Cause(h.Context()); !contains(cause, "expired") {
 		t.Errorf("cause %v, want an expired session", cause)
 	}
@@ -176,9 +161,7 @@ func TestZ17_ReusedNameIsNotMine(t *testing.T) {
 		t.Fatal("granted on another client's node")
 	}
 	must.Succeed(t, look.Delete("/lock/"+name, -1))
-	a := <-got
-	must.Succeed(t, a.err)
-	release(t, a.h)
+	release(t, granted(t, got))
 }
 
 // The directory is created again, so a session's second hold has the name of its first. Each has
@@ -251,19 +234,12 @@ func TestZ17_ReleaseKnowsItsOwnNode(t *testing.T) {
 // If the server never sends the event, the waiter lists the queue again after a while.
 func TestLostWatchCostsNoTurn(t *testing.T) {
 	t.Parallel()
-	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
-	p := startProxy(t, server.Addr)
+	server, p := behindProxy(t)
 	holder := acquire(t, lockops.NewZKMutex(zkSession(t, server.Addr), "/lock"))
 	_, got := queueUp(t, within(t), mutexOn(zkSession(t, p.addr(), lockops.WithSessionTimeout(3*time.Second)), "/lock"))
 	p.noEvents.Store(true)
 	release(t, holder)
-	select {
-	case a := <-got:
-		must.Succeed(t, a.err)
-		release(t, a.h)
-	case <-time.After(60 * time.Second):
-		t.Fatal("the waiter was not granted the lock")
-	}
+	release(t, granted(t, got))
 }
 
 func adopted(t testing.TB, addr string) (*lockops.ZKSession, *zk.Conn) {
@@ -284,8 +260,7 @@ func adopted(t testing.TB, addr string) (*lockops.ZKSession, *zk.Conn) {
 // Locks work on an adopted connection, which stays open when their session is closed.
 func TestAdoptedConnectionStaysOpen(t *testing.T) {
 	t.Parallel()
-	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
-		path := servertest.UniquePath(t)
+	eachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper, path string) {
 		s, conn := adopted(t, server.Addr)
 		release(t, acquire(t, lockops.NewZKMutex(s, path)))
 		h := acquire(t, lockops.NewZKMutex(zkSession(t, server.Addr), path))
@@ -313,8 +288,7 @@ func TestAdoptedConnectionStaysOpen(t *testing.T) {
 // Each waiter watches its predecessor, not the holder.
 func TestZ9_EachWatchesItsPredecessor(t *testing.T) {
 	t.Parallel()
-	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
-		path := servertest.UniquePath(t)
+	eachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper, path string) {
 		before := acquire(t, lockops.NewZKMutex(zkSession(t, server.Addr), path)).Name()
 		for range 4 {
 			s := zkSession(t, server.Addr)
@@ -335,8 +309,7 @@ func TestZ9_EachWatchesItsPredecessor(t *testing.T) {
 // The deletion is reported by the watch, since heartbeats get no answer here.
 func TestDeletedNodeIsReportedAtOnce(t *testing.T) {
 	t.Parallel()
-	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
-	p := startProxy(t, server.Addr)
+	server, p := behindProxy(t)
 	s := zkSession(t, p.addr(), lockops.WithSessionTimeout(30*time.Second))
 	p.mute.Store(opMulti)
 	h := acquire(t, lockops.NewZKMutex(s, "/lock"))
@@ -347,7 +320,7 @@ func TestDeletedNodeIsReportedAtOnce(t *testing.T) {
 		return len(watchedBy(t, server, s)) == 1
 	})
 	must.Succeed(t, plain(t, server.Addr).Delete("/lock/"+h.Name(), -1))
-	awaitEnd(t, h, 60*time.Second)
+	awaitLoss(t, h)
 	if cause := context.Cause(h.Context()); !contains(cause, "deleted") {
 		t.Errorf("cause %v, want a deleted node", cause)
 	}
@@ -357,8 +330,7 @@ func TestDeletedNodeIsReportedAtOnce(t *testing.T) {
 // this session or another.
 func TestALostCreationSparesOtherHolds(t *testing.T) {
 	t.Parallel()
-	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
-	p := startProxy(t, server.Addr)
+	server, p := behindProxy(t)
 	s := zkSession(t, p.addr())
 	sequential := lockops.WithRecipe("sequential")
 	readers := []*lockops.Hold{
@@ -378,8 +350,7 @@ func TestALostCreationSparesOtherHolds(t *testing.T) {
 // A session closed while it holds and waits leaves no watches on the server.
 func TestCloseLeavesNoWatch(t *testing.T) {
 	t.Parallel()
-	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
-		path := servertest.UniquePath(t)
+	eachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper, path string) {
 		s := zkSession(t, server.Addr)
 		acquire(t, lockops.NewZKMutex(s, path))
 		_, got := queueUp(t, within(t), mutexOn(s, path))

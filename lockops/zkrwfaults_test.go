@@ -18,17 +18,14 @@ import (
 // found again.
 func TestZ1_LostCreateReplyOfEachSide(t *testing.T) {
 	t.Parallel()
-	eachRW(t, func(t *testing.T, server *servertest.ZooKeeper, recipe lockops.Option, _ string) {
-		path := servertest.UniquePath(t)
+	eachRW(t, func(t *testing.T, server *servertest.ZooKeeper, path string, recipe lockops.Option) {
 		p := startProxy(t, server.Addr)
 		s := zkSession(t, p.addr())
 		release(t, acquire(t, reader(s, path, recipe))) // creates the directory
 		for _, mode := range []byte("rw") {
 			p.cutReply.Store(opCreate)
 			h := acquire(t, side(s, path, mode, recipe)())
-			if got := children(t, server, path); len(got) != 1 || got[0] != h.Name() {
-				t.Errorf("%c: children %q, want only %q", mode, got, h.Name())
-			}
+			must.Same(t, children(t, server, path), []string{h.Name()}, "nodes")
 			if mode == 'w' {
 				p.cutReply.Store(opCreate)
 				r := must.Have(reader(s, path, recipe).Acquire(h.Context()))(t)
@@ -47,7 +44,7 @@ func TestZ1_LostCreateReplyOfEachSide(t *testing.T) {
 // the lock. A read granted before continues.
 func TestZ5_AWritersNodeIsDeleted(t *testing.T) {
 	t.Parallel()
-	eachRW(t, func(t *testing.T, server *servertest.ZooKeeper, recipe lockops.Option, _ string) {
+	eachRW(t, func(t *testing.T, server *servertest.ZooKeeper, path string, recipe lockops.Option) {
 		for _, before := range []bool{false, true} {
 			path := servertest.UniquePath(t)
 			s := zkSession(t, server.Addr)
@@ -66,20 +63,17 @@ func TestZ5_AWritersNodeIsDeleted(t *testing.T) {
 			<-w.Context().Done()
 			must.Be(t, w.Release(within(t)), lockops.ErrLost, "release of the write")
 			if before {
-				if _, err := writer(s, path, recipe).TryAcquire(within(t)); !errors.Is(err, lockops.ErrHeld) {
-					t.Errorf("TryAcquire of a write during the read: %v, want ErrHeld", err)
-				}
+				refused(t, writer(s, path, recipe), lockops.ErrHeld, "TryAcquire of a write during the read")
 				release(t, r)
 			}
-			must.Become(t, "the queue is empty", func() bool { return len(children(t, server, path)) == 0 })
+			becomeEmpty(t, server, path)
 		}
 	})
 }
 
 func TestZ11_CancelledReadInsideOfAWrite(t *testing.T) {
 	t.Parallel()
-	eachRW(t, func(t *testing.T, server *servertest.ZooKeeper, recipe lockops.Option, _ string) {
-		path := servertest.UniquePath(t)
+	eachRW(t, func(t *testing.T, server *servertest.ZooKeeper, path string, recipe lockops.Option) {
 		s := zkSession(t, server.Addr)
 		look := plain(t, server.Addr)
 		for range 40 {
@@ -105,28 +99,19 @@ func TestZ11_CancelledReadInsideOfAWrite(t *testing.T) {
 // granted the lock.
 func TestZ13_ReaderLossPrecedesNextWriter(t *testing.T) {
 	t.Parallel()
-	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
-		path := servertest.UniquePath(t)
+	eachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper, path string) {
 		p := startProxy(t, server.Addr)
 		s := zkSession(t, p.addr(), lockops.WithSessionTimeout(6*time.Second))
 		w := acquire(t, writer(s, path))
 		h := must.Have(reader(s, path).Acquire(w.Context()))(t)
 		release(t, w)
-		_, got := queueUp(t, within(t), side(zkSession(t, server.Addr), path, 'w'))
-		p.blackHole.Store(true)
-		next := <-got
-		must.Succeed(t, next.err)
-		must.Be(t, context.Cause(h.Context()), lockops.ErrLost, "the reader's cause when the writer was granted the lock")
-		p.blackHole.Store(false)
-		p.cut()
-		release(t, next.h)
+		lossPrecedesGrant(t, p, h, side(zkSession(t, server.Addr), path, 'w'))
 	})
 }
 
 func TestReadersAndWritersExcludeEachOther(t *testing.T) {
 	t.Parallel()
-	eachRW(t, func(t *testing.T, server *servertest.ZooKeeper, recipe lockops.Option, _ string) {
-		path := servertest.UniquePath(t)
+	eachRW(t, func(t *testing.T, server *servertest.ZooKeeper, path string, recipe lockops.Option) {
 		proxies := []*proxy{startProxy(t, server.Addr), startProxy(t, server.Addr)}
 		sessions := []*lockops.ZKSession{zkSession(t, proxies[0].addr()), zkSession(t, proxies[1].addr()), zkSession(t, server.Addr)}
 		var rw inUse
@@ -147,7 +132,7 @@ func TestReadersAndWritersExcludeEachOther(t *testing.T) {
 		}
 		all.Wait()
 		must.True(t, grants.Load() != 0, "the lock was never granted")
-		must.Become(t, "the queue is empty", func() bool { return len(children(t, server, path)) == 0 })
+		becomeEmpty(t, server, path)
 	})
 }
 

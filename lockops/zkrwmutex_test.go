@@ -17,11 +17,11 @@ import (
 func rwRecipes() []string { return []string{"curator", "kazoo", "madelson", "sequential"} }
 
 // eachRW runs a test on every kind of server with every recipe.
-func eachRW(t *testing.T, f func(t *testing.T, server *servertest.ZooKeeper, recipe lockops.Option, name string)) {
+func eachRW(t *testing.T, f func(t *testing.T, server *servertest.ZooKeeper, path string, recipe lockops.Option)) {
 	t.Helper()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		for _, name := range rwRecipes() {
-			t.Run(name, func(t *testing.T) { f(t, server, lockops.WithRecipe(name), name) })
+			t.Run(name, func(t *testing.T) { f(t, server, servertest.UniquePath(t), lockops.WithRecipe(name)) })
 		}
 	})
 }
@@ -48,7 +48,7 @@ func writer(s *lockops.ZKSession, path string, opts ...lockops.Option) lockops.L
 // Contenders arrive one after the other, and all current holders leave together.
 func TestReadersShareAndWritersQueue(t *testing.T) {
 	t.Parallel()
-	eachRW(t, func(t *testing.T, server *servertest.ZooKeeper, recipe lockops.Option, _ string) {
+	eachRW(t, func(t *testing.T, server *servertest.ZooKeeper, path string, recipe lockops.Option) {
 		sessions := []*lockops.ZKSession{zkSession(t, server.Addr), zkSession(t, server.Addr)}
 		for _, tt := range []struct {
 			come  string
@@ -66,9 +66,7 @@ func TestReadersShareAndWritersQueue(t *testing.T) {
 		} {
 			path := servertest.UniquePath(t)
 			come(t, sessions, path, tt.come, tt.hold, tt.tries, recipe)
-			if got := children(t, server, path); len(got) != 0 {
-				t.Errorf("%s: children %q are left", tt.come, got)
-			}
+			must.Same(t, children(t, server, path), nil, "nodes left")
 		}
 	})
 }
@@ -127,11 +125,10 @@ func come(t *testing.T, sessions []*lockops.ZKSession, path, modes string, hold 
 // before it, reader or writer.
 func TestZ9_ReadersWatchAWriter(t *testing.T) {
 	t.Parallel()
-	eachRW(t, func(t *testing.T, server *servertest.ZooKeeper, recipe lockops.Option, name string) {
-		path := servertest.UniquePath(t)
+	eachRW(t, func(t *testing.T, server *servertest.ZooKeeper, path string, recipe lockops.Option) {
 		const modes = "rwrwrr"
 		watches := []int{-1, 0, 1, 2, 3, 3}
-		if name == "curator" { // InterProcessReadWriteLock.readLockPredicate
+		if strings.HasSuffix(t.Name(), "/curator") { // InterProcessReadWriteLock.readLockPredicate
 			watches = []int{-1, 0, 1, 2, 1, 1}
 		}
 		var names []string
@@ -157,9 +154,7 @@ func TestZ9_ReadersWatchAWriter(t *testing.T) {
 		}
 		release(t, held.h)
 		for _, r := range results[1:] {
-			a := <-r
-			must.Succeed(t, a.err)
-			release(t, a.h)
+			release(t, granted(t, r))
 		}
 	})
 }
@@ -168,8 +163,7 @@ func TestZ9_ReadersWatchAWriter(t *testing.T) {
 // between.
 func TestZ20_ReadInsideOfAWrite(t *testing.T) {
 	t.Parallel()
-	eachRW(t, func(t *testing.T, server *servertest.ZooKeeper, recipe lockops.Option, _ string) {
-		path := servertest.UniquePath(t)
+	eachRW(t, func(t *testing.T, server *servertest.ZooKeeper, path string, recipe lockops.Option) {
 		s := zkSession(t, server.Addr)
 		w := acquire(t, writer(s, path, recipe))
 		_, second := queueUp(t, within(t), side(zkSession(t, server.Addr), path, 'w', recipe))
@@ -200,9 +194,7 @@ func TestZ20_ReadInsideOfAWrite(t *testing.T) {
 		}
 		must.Be(t, r.Extend(within(t)), nil)
 		for _, mode := range []byte("rw") {
-			if _, err := side(s, path, mode, recipe)().TryAcquire(within(t)); !errors.Is(err, lockops.ErrHeld) {
-				t.Errorf("TryAcquire of %c during the read, with a writer waiting: %v, want ErrHeld", mode, err)
-			}
+			refused(t, side(s, path, mode, recipe)(), lockops.ErrHeld, "TryAcquire of", mode, "during the read, with a writer waiting")
 		}
 		if _, err := writer(s, path, recipe).Acquire(r.Context()); !errors.Is(err, lockops.ErrUpgrade) {
 			t.Errorf("a write inside the remaining read: %v, want ErrUpgrade", err)
@@ -225,8 +217,7 @@ func TestZ20_ReadInsideOfAWrite(t *testing.T) {
 // A write inside a read is refused, since it would wait for itself.
 func TestZ20_NoUpgrade(t *testing.T) {
 	t.Parallel()
-	eachRW(t, func(t *testing.T, server *servertest.ZooKeeper, recipe lockops.Option, _ string) {
-		path := servertest.UniquePath(t)
+	eachRW(t, func(t *testing.T, server *servertest.ZooKeeper, path string, recipe lockops.Option) {
 		m := lockops.NewZKRWMutex(zkSession(t, server.Addr), path, recipe)
 		r := acquire(t, m.Read())
 		for _, try := range []func(context.Context) (*lockops.Hold, error){m.Write().Acquire, m.Write().TryAcquire} {
@@ -258,9 +249,7 @@ func TestZ21_EachSideReenters(t *testing.T) {
 				t.Errorf("%c: re-entered as %q, held as %q", mode, inner.Name(), outer.Name())
 			}
 			release(t, outer)
-			if _, err := writer(s, path).TryAcquire(within(t)); !errors.Is(err, lockops.ErrHeld) {
-				t.Errorf("%c: TryAcquire of a write during the inner hold: %v, want ErrHeld", mode, err)
-			}
+			refused(t, writer(s, path), lockops.ErrHeld, mode, "TryAcquire of a write during the inner hold")
 			release(t, inner)
 			release(t, acquire(t, writer(s, path)))
 		}
@@ -270,8 +259,7 @@ func TestZ21_EachSideReenters(t *testing.T) {
 // Concurrent reads inside a write leave no nodes, even if the write is released first.
 func TestZ20_ManyReadsInsideOfAWrite(t *testing.T) {
 	t.Parallel()
-	eachRW(t, func(t *testing.T, server *servertest.ZooKeeper, recipe lockops.Option, _ string) {
-		path := servertest.UniquePath(t)
+	eachRW(t, func(t *testing.T, server *servertest.ZooKeeper, path string, recipe lockops.Option) {
 		s := zkSession(t, server.Addr)
 		l := reader(s, path, recipe)
 		for range 5 {
@@ -290,9 +278,7 @@ func TestZ20_ManyReadsInsideOfAWrite(t *testing.T) {
 			for range cap(done) {
 				must.Be(t, <-done, nil)
 			}
-			if got := children(t, server, path); len(got) != 0 {
-				t.Fatalf("children %q are left", got)
-			}
+			must.Same(t, children(t, server, path), nil, "nodes left")
 		}
 	})
 }
@@ -354,9 +340,7 @@ func TestKazooMutexQueuesWithReaders(t *testing.T) {
 		_, second := queueUp(t, within(t), side(s, path, 'r', kazoo))
 		release(t, r)
 		for _, next := range []<-chan acquired{mutex, second} {
-			a := <-next
-			must.Succeed(t, a.err)
-			release(t, a.h)
+			release(t, granted(t, next))
 		}
 	})
 }

@@ -22,8 +22,7 @@ import (
 func eachSemaphore(t *testing.T, f func(t *testing.T, server *servertest.ZooKeeper, recipe, path, leases, queue string)) {
 	for _, recipe := range []string{"curator", "kazoo"} {
 		t.Run(recipe, func(t *testing.T) {
-			servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
-				path := servertest.UniquePath(t)
+			eachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper, path string) {
 				leases, queue := path+"/leases", path+"/locks"
 				if recipe == "kazoo" {
 					leases, queue = path, path+"-__lock__"
@@ -80,7 +79,7 @@ func TestZKSemaphoreIsNeverOverdrawn(t *testing.T) {
 		}
 		all.Wait()
 		for _, dir := range []string{leases, queue} {
-			must.Become(t, dir+" is empty", func() bool { return len(children(t, server, dir)) == 0 })
+			becomeEmpty(t, server, dir)
 		}
 	})
 }
@@ -93,9 +92,7 @@ func TestZKSemaphoreWaitsAndTries(t *testing.T) {
 		s := zkSession(t, server.Addr)
 		semaphore := semaphoreOn(s, path, 2, recipe)
 		one, two := acquire(t, semaphore()), acquire(t, semaphore())
-		if _, err := semaphore().TryAcquire(within(t)); !errors.Is(err, lockops.ErrHeld) {
-			t.Errorf("TryAcquire: %v, want ErrHeld", err)
-		}
+		refused(t, semaphore(), lockops.ErrHeld)
 		must.Equal(t, len(children(t, server, leases)), 2, "permits after TryAcquire")
 		var mu sync.Mutex
 		var places []lockops.Queue
@@ -123,9 +120,7 @@ func TestZKSemaphoreWaitsAndTries(t *testing.T) {
 		h := must.Have(semaphore().TryAcquire(within(t)))(t)
 		release(t, h)
 		for _, dir := range []string{leases, queue} {
-			if left := children(t, server, dir); len(left) > 0 {
-				t.Errorf("%s still has %q", dir, left)
-			}
+			must.Same(t, children(t, server, dir), nil, "nodes left")
 		}
 	})
 }
@@ -157,9 +152,7 @@ func TestSemaphoreQueuesWithPeers(t *testing.T) {
 		must.Become(t, "their waiter is next", func() bool { return len(children(t, server, queue)) == 1 })
 		release(t, ours)
 		peer.Expect(t, "acquired semaphore two")
-		if _, err := semaphore().TryAcquire(within(t)); !errors.Is(err, lockops.ErrHeld) {
-			t.Errorf("TryAcquire with their permit: %v, want ErrHeld", err)
-		}
+		refused(t, semaphore(), lockops.ErrHeld, "TryAcquire with their permit")
 		release(t, next.h)
 		release(t, acquire(t, semaphore()))
 		peer.Send(t, "close", "two")
@@ -241,8 +234,6 @@ func TestSemaphoreSurvivesDeletedWaiterNode(t *testing.T) {
 			must.Equal(t, len(other), 0, "grants to the other waiter")
 			release(t, a.h)
 		}
-		if left := children(t, server, leases); len(left) > 0 {
-			t.Errorf("leases left: %q", left)
-		}
+		must.Same(t, children(t, server, leases), nil, "nodes left")
 	})
 }

@@ -1,7 +1,6 @@
 package lockops_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -18,34 +17,22 @@ import (
 	"github.com/lockscope/lockscope/lockops"
 )
 
-type quiet struct{}
-
-func (quiet) Printf(string, ...any) {}
-
 // plain returns a separate client, as another program would use.
 func plain(t testing.TB, addr string) *zk.Conn {
 	t.Helper()
-	conn, closed := connect(t, addr)
-	t.Cleanup(closed)
-	return conn
-}
-
-func connect(t testing.TB, addr string) (_ *zk.Conn, closed func()) {
-	t.Helper()
-	conn, events, err := zk.Connect([]string{addr}, 30*time.Second, zk.WithLogger(quiet{}))
-	must.Succeed(t, err)
-	return conn, func() {
-		conn.Close()
-		for range events {
-		}
-	}
+	return servertest.ConnectZooKeeper(t, addr, 30*time.Second)
 }
 
 // children lists a directory, sorted by name. It returns nothing if the directory does not exist.
 func children(t testing.TB, server *servertest.ZooKeeper, path string) []string {
 	t.Helper()
-	conn, closed := connect(t, server.Addr)
-	defer closed() // closed at once: tests poll
+	conn, events, err := zk.Connect([]string{server.Addr}, 30*time.Second, zk.WithLogger(quiet{}))
+	must.Succeed(t, err)
+	defer func() { // closed at once: tests poll
+		conn.Close()
+		for range events {
+		}
+	}()
 	names, _, err := conn.Children(path)
 	if err != nil && !errors.Is(err, zk.ErrNoNode) {
 		t.Fatal(err)
@@ -121,33 +108,17 @@ func watchedByOthers(t testing.TB, server *servertest.ZooKeeper, s *lockops.ZKSe
 	return watched
 }
 
-type acquired struct {
-	h   *lockops.Hold
-	err error
-}
-
-// queueUp starts an Acquire and returns the name of its contender once it waits.
-func queueUp(t testing.TB, ctx context.Context, m func(...lockops.Option) lockops.Locker) (name string, result <-chan acquired) {
-	t.Helper()
-	waiting := make(chan string, 10)
-	l := m(lockops.OnWaiting(func(name string) { waiting <- name }))
-	got := make(chan acquired, 1)
-	go func() {
-		h, err := l.Acquire(ctx)
-		got <- acquired{h, err}
-	}()
-	select {
-	case name = <-waiting:
-	case a := <-got:
-		t.Fatalf("did not wait: %v", a.err)
-	case <-time.After(60 * time.Second):
-		t.Fatal("neither waits nor holds")
-	}
-	return name, got
-}
-
-func mutexOn(s *lockops.ZKSession, path string, opts ...lockops.Option) func(...lockops.Option) lockops.Locker {
+func mutexOn(s *lockops.ZKSession, path string, opts ...lockops.Option) maker {
 	return func(more ...lockops.Option) lockops.Locker {
 		return lockops.NewZKMutex(s, path, append(more, opts...)...)
 	}
+}
+
+type quiet struct{}
+
+func (quiet) Printf(string, ...any) {}
+
+func becomeEmpty(t testing.TB, server *servertest.ZooKeeper, dir string) {
+	t.Helper()
+	must.Become(t, dir+" is empty", func() bool { return len(children(t, server, dir)) == 0 })
 }
