@@ -17,22 +17,21 @@ import (
 func TestQueuesWithKazoo(t *testing.T) {
 	t.Parallel()
 	eachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper, path string) {
-		s := zkSession(t, server.Addr)
+		kazoo := mutexOn(zkSession(t, server.Addr), path, lockops.WithRecipe("kazoo"))
 		peer := servertest.StartKazoo(t, server.Addr, path, "peer")
 		peer.Expect(t, "acquired")
-		_, first := queueUp(t, within(t), mutexOn(s, path, lockops.WithRecipe("kazoo")))
+		_, first := queueUp(t, within(t), kazoo)
 		second := servertest.StartKazoo(t, server.Addr, path, "second")
 		must.Become(t, "three contenders in the queue", func() bool { return len(children(t, server, path)) == 3 })
 		peer.Release(t)
 		peer.Expect(t, "released")
-		ours := <-first
-		must.Succeed(t, ours.err)
+		ours := granted(t, first)
 		must.Equal(t, len(children(t, server, path)), 2, "contenders while we hold")
-		release(t, ours.h)
+		release(t, ours)
 		second.Expect(t, "acquired")
 		second.Release(t)
 		second.Expect(t, "released")
-		release(t, acquire(t, lockops.NewZKMutex(s, path, lockops.WithRecipe("kazoo"))))
+		release(t, acquire(t, kazoo()))
 	})
 }
 
@@ -76,19 +75,10 @@ func TestKeepsOutRedisPy(t *testing.T) {
 	eachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis, key string) {
 		h := acquire(t, lockops.NewRedisMutex(redisSession(t, masters[0]), key))
 		peer := servertest.StartRedisPy(t, masters[0].Addr, key)
-		if h.Context().Err() != nil {
-			t.Fatal(context.Cause(h.Context()))
-		}
+		must.Succeed(t, context.Cause(h.Context()))
 		release(t, h)
 		peer.Expect(t, "acquired")
-		waiting := make(chan string, 1)
-		got := make(chan acquired, 1)
-		m := lockops.NewRedisMutex(redisSession(t, masters[0]), key, lockops.OnWaiting(func(name string) { waiting <- name }))
-		go func() {
-			h, err := m.Acquire(within(t))
-			got <- acquired{h, err}
-		}()
-		<-waiting
+		_, got := queueUp(t, within(t), kindOn(t, redisKind("mutex"), redisSession(t, masters[0]), key))
 		peer.Release(t)
 		release(t, granted(t, got))
 	})

@@ -3,6 +3,8 @@ package lockops
 import (
 	"context"
 	"errors"
+	"io"
+	"net"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -193,4 +195,16 @@ func TestHoldEndsBySessionClock(t *testing.T) {
 	}
 	<-h.Context().Done()
 	must.Be(t, context.Cause(h.Context()), errSilence, "cause")
+}
+
+// A request that was not written completely is repeated, so that a failed delete request leaves no
+// node.
+func TestUnwrittenRequestCountsAsLost(t *testing.T) {
+	t.Parallel()
+	ours, theirs := net.Pipe()
+	theirs.Close()
+	_, err := wire{ours}.Write([]byte("request"))
+	if !lostInTransit(err) || !errors.Is(err, io.ErrClosedPipe) {
+		t.Errorf("%v, want ErrClosedPipe that counts as lost", err)
+	}
 }

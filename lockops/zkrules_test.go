@@ -2,7 +2,6 @@ package lockops_test
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -28,20 +27,14 @@ func TestZ3_InterruptedCreateLeavesNothing(t *testing.T) {
 		p.mute.Store(opCreate)
 		ctx, cancel := context.WithTimeout(within(t), 100*time.Millisecond)
 		defer cancel()
+		start := time.Now()
 		_, err := m.Acquire(ctx)
-		late := time.Since(deadlineOf(ctx))
-		if !errors.Is(err, context.DeadlineExceeded) || late > 10*time.Second {
-			t.Errorf("%v, %v after its context ended", err, late)
-		}
+		must.Be(t, err, context.DeadlineExceeded)
+		must.True(t, time.Since(start) < 10*time.Second, "Acquire went on for", time.Since(start))
 		p.mute.Store(0)
 		p.cut()
 		becomeEmpty(t, server, path)
 	})
-}
-
-func deadlineOf(ctx context.Context) time.Time {
-	deadline, _ := ctx.Deadline()
-	return deadline
 }
 
 // Cancelled waits leave one watch, which still wakes the next waiter and is gone afterwards.
@@ -54,13 +47,9 @@ func TestZ8_ManyWaitsSetOneWatch(t *testing.T) {
 			ctx, cancel := context.WithCancel(within(t))
 			_, got := queueUp(t, ctx, mutexOn(s, path))
 			cancel()
-			if a := <-got; !errors.Is(a.err, context.Canceled) {
-				t.Fatal(a.err)
-			}
+			must.Be(t, (<-got).err, context.Canceled)
 		}
-		if watched := watchedBy(t, server, s); len(watched) != 1 {
-			t.Errorf("watches %q, want one node", watched)
-		}
+		must.Equal(t, len(watchedBy(t, server, s)), 1, "watches")
 		_, got := queueUp(t, within(t), mutexOn(s, path))
 		release(t, holder)
 		release(t, granted(t, got))
@@ -95,9 +84,7 @@ func TestZ19_NoSessionChangeIsMissed(t *testing.T) {
 	}
 	server.Expire(t, s.Conn().SessionID())
 	awaitLoss(t, h)
-	if cause := context.Cause(h.Context()); !contains(cause, "expired") {
-		t.Errorf("cause %v, want an expired session", cause)
-	}
+	must.Contain(t, context.Cause(h.Context()).Error(), "expired", "cause")
 	must.Be(t, h.Release(within(t)), lockops.ErrLost, "release")
 	release(t, acquire(t, lockops.NewZKMutex(s, "/lock")))
 }
@@ -136,30 +123,21 @@ func TestZ22_ReadersAreGrantedTogether(t *testing.T) {
 // name.
 func TestZ17_ReusedNameIsNotMine(t *testing.T) {
 	t.Parallel()
-	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
+	server, p := behindProxy(t)
 	look := plain(t, server.Addr)
-	p := startProxy(t, server.Addr)
 	sequential := lockops.WithRecipe("sequential")
 	holder := acquire(t, lockops.NewZKMutex(zkSession(t, server.Addr), "/lock", sequential))
-	s := zkSession(t, p.addr())
-	name, got := queueUp(t, within(t), mutexOn(s, "/lock", sequential))
+	name, got := queueUp(t, within(t), mutexOn(zkSession(t, p.addr()), "/lock", sequential))
 	p.blackHole.Store(true)
-	for _, path := range []string{"/lock/" + holder.Name(), "/lock/" + name, "/lock"} {
-		must.Succeed(t, look.Delete(path, -1))
-	}
+	deleteTree(t, look, "/lock")
 	must.Have(look.Create("/lock", nil, 0, zk.WorldACL(zk.PermAll)))(t)
-	for _, want := range []string{holder.Name(), name} { // another client queues and then holds
-		if got, err := look.Create("/lock/lock-", nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll)); err != nil || got != "/lock/"+want {
-			t.Fatalf("created %q, %v; want %q again", got, err, want)
-		}
-	}
+	takeName(t, look, holder.Name()) // another client queues and then holds
+	takeName(t, look, name)
 	must.Succeed(t, look.Delete("/lock/"+holder.Name(), -1))
 	p.blackHole.Store(false)
 	p.cut()
 	must.Become(t, "the waiter queues again", func() bool { return len(children(t, server, "/lock")) == 2 })
-	if len(got) > 0 {
-		t.Fatal("granted on another client's node")
-	}
+	must.Equal(t, len(got), 0, "grants on another client's node")
 	must.Succeed(t, look.Delete("/lock/"+name, -1))
 	release(t, granted(t, got))
 }
@@ -168,26 +146,16 @@ func TestZ17_ReusedNameIsNotMine(t *testing.T) {
 // its own token, and releasing the first spares the second's node.
 func TestZ17_SameNamedHoldsStaySeparate(t *testing.T) {
 	t.Parallel()
-	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
-	look := plain(t, server.Addr)
-	p := startProxy(t, server.Addr)
+	server, p := behindProxy(t)
 	s := zkSession(t, p.addr())
 	m := lockops.NewZKMutex(s, "/lock", lockops.WithRecipe("sequential"))
 	first := acquire(t, m)
-	must.Become(t, "the holder watches its node", func() bool { return slices.Contains(watchedBy(t, server, s), "/lock/"+first.Name()) })
-	p.noEvents.Store(true) // the deletion's event is withheld
-	for _, path := range []string{"/lock/" + first.Name(), "/lock"} {
-		must.Succeed(t, look.Delete(path, -1))
-	}
+	deleteUnnoticed(t, server, p, s, first)
 	second := acquire(t, m)
 	if second.Name() != first.Name() {
 		t.Fatalf("second hold %q, want the name %q again", second.Name(), first.Name())
 	}
-	a, okA := first.Token()
-	b, okB := second.Token()
-	if !okA || !okB || a >= b {
-		t.Errorf("tokens %d and %d, want the second to be higher", a, b)
-	}
+	tokensGrow(t, first, second)
 	// The loss has not been reported yet, so the release itself must check whose node it is.
 	must.Be(t, first.Release(within(t)), lockops.ErrLost, "release of the first")
 	for range 100 { // meanwhile the second starts to watch its node, and must not share the first one's watch
@@ -197,22 +165,15 @@ func TestZ17_SameNamedHoldsStaySeparate(t *testing.T) {
 }
 
 // takenName returns a hold whose node was deleted unnoticed, and whose name another client's node
-// has now. Only the czxid tells the nodes apart.
+// has now.
 func takenName(t *testing.T) (h *lockops.Hold, look *zk.Conn) {
-	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
-	look = plain(t, server.Addr)
-	p := startProxy(t, server.Addr)
+	server, p := behindProxy(t)
 	s := zkSession(t, p.addr())
 	h = acquire(t, lockops.NewZKMutex(s, "/lock", lockops.WithRecipe("sequential")))
-	must.Become(t, "the holder watches its node", func() bool { return slices.Contains(watchedBy(t, server, s), "/lock/"+h.Name()) })
-	p.noEvents.Store(true)
-	for _, path := range []string{"/lock/" + h.Name(), "/lock"} {
-		must.Succeed(t, look.Delete(path, -1))
-	}
+	deleteUnnoticed(t, server, p, s, h)
+	look = plain(t, server.Addr)
 	must.Have(look.Create("/lock", nil, 0, zk.WorldACL(zk.PermAll)))(t)
-	if got, err := look.Create("/lock/lock-", nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll)); err != nil || got != "/lock/"+h.Name() {
-		t.Fatalf("created %q, %v; want %q again", got, err, h.Name())
-	}
+	takeName(t, look, h.Name())
 	return h, look
 }
 
@@ -266,22 +227,18 @@ func TestAdoptedConnectionStaysOpen(t *testing.T) {
 		h := acquire(t, lockops.NewZKMutex(zkSession(t, server.Addr), path))
 		_, got := queueUp(t, within(t), mutexOn(s, path))
 		release(t, h)
-		if a := <-got; a.err != nil {
-			t.Fatal(a.err)
-		}
+		granted(t, got)
 		s.Close()
-		if names, _, err := conn.Children(path); err != nil || len(names) > 0 {
-			t.Errorf("children %q, %v after Close", names, err)
-		}
+		names, _, err := conn.Children(path)
+		must.Succeed(t, err)
+		must.Same(t, names, nil, "children after Close")
 		d := lockops.NewZKDialer(nil)
 		ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 		defer cancel()
-		if _, err := lockops.AdoptZKConn(ctx, conn, d); err == nil || !contains(err, "dialer") {
-			t.Errorf("a connection of another dialer: %v, want an error about the dialer", err)
-		}
-		if _, err := lockops.AdoptZKConn(within(t), conn, d, lockops.WithSessionTimeout(time.Second)); !errors.Is(err, lockops.ErrOption) {
-			t.Errorf("WithSessionTimeout: %v, want ErrOption", err)
-		}
+		_, err = lockops.AdoptZKConn(ctx, conn, d)
+		must.True(t, err != nil && contains(err, "dialer"), "a connection of another dialer:", err)
+		_, err = lockops.AdoptZKConn(within(t), conn, d, lockops.WithSessionTimeout(time.Second))
+		must.Be(t, err, lockops.ErrOption, "WithSessionTimeout")
 	})
 }
 
@@ -298,9 +255,7 @@ func TestZ9_EachWatchesItsPredecessor(t *testing.T) {
 				cancel()
 				<-got
 			}()
-			if watched := watchedBy(t, server, s); len(watched) != 1 || watched[0] != path+"/"+before {
-				t.Errorf("%s watches %q, want %s", name, watched, before)
-			}
+			must.Same(t, watchedBy(t, server, s), []string{path + "/" + before}, "watches of", name)
 			before = name
 		}
 	})
@@ -314,16 +269,13 @@ func TestDeletedNodeIsReportedAtOnce(t *testing.T) {
 	p.mute.Store(opMulti)
 	h := acquire(t, lockops.NewZKMutex(s, "/lock"))
 	must.Become(t, "the hold watches its node", func() bool {
-		if err := h.Context().Err(); err != nil { // without heartbeats it lasts three quarters of the timeout
-			t.Fatalf("the hold ended before it watched its node: %v", context.Cause(h.Context()))
-		}
+		// Without heartbeats, it lasts three quarters of the timeout.
+		must.Succeed(t, context.Cause(h.Context()))
 		return len(watchedBy(t, server, s)) == 1
 	})
 	must.Succeed(t, plain(t, server.Addr).Delete("/lock/"+h.Name(), -1))
 	awaitLoss(t, h)
-	if cause := context.Cause(h.Context()); !contains(cause, "deleted") {
-		t.Errorf("cause %v, want a deleted node", cause)
-	}
+	must.Contain(t, context.Cause(h.Context()).Error(), "deleted", "cause")
 }
 
 // Without a GUID, the search for a lost node does not confuse it with the nodes of other holds, in
@@ -360,4 +312,22 @@ func TestCloseLeavesNoWatch(t *testing.T) {
 		must.Be(t, (<-got).err, lockops.ErrClosed)
 		must.Become(t, "no watch is left", func() bool { return len(watchedBySession(t, server, id)) == 0 })
 	})
+}
+
+// deleteUnnoticed deletes a hold's directory, while its session gets no events. The next node in a
+// new directory gets the name of the hold's, and only the czxid tells the nodes apart.
+func deleteUnnoticed(t *testing.T, server *servertest.ZooKeeper, p *proxy, s *lockops.ZKSession, h *lockops.Hold) {
+	t.Helper()
+	must.Become(t, "the holder watches its node", func() bool { return slices.Contains(watchedBy(t, server, s), "/lock/"+h.Name()) })
+	p.noEvents.Store(true)
+	deleteTree(t, plain(t, server.Addr), "/lock")
+}
+
+// takeName creates a node as another client would, which must get the given name.
+func takeName(t *testing.T, look *zk.Conn, want string) {
+	t.Helper()
+	got := must.Have(look.Create("/lock/lock-", nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll)))(t)
+	if got != "/lock/"+want {
+		t.Fatalf("created %q, want %q again", got, want)
+	}
 }

@@ -46,19 +46,16 @@ func TestZ5_AWritersNodeIsDeleted(t *testing.T) {
 	t.Parallel()
 	eachRW(t, func(t *testing.T, server *servertest.ZooKeeper, path string, recipe lockops.Option) {
 		for _, before := range []bool{false, true} {
-			path := servertest.UniquePath(t)
 			s := zkSession(t, server.Addr)
 			w := acquire(t, writer(s, path, recipe))
 			var r *lockops.Hold
 			if before {
-				h := must.Have(reader(s, path, recipe).Acquire(w.Context()))(t)
-				r = h
+				r = must.Have(reader(s, path, recipe).Acquire(w.Context()))(t)
 			}
 			must.Succeed(t, plain(t, server.Addr).Delete(path+"/"+w.Name(), -1))
 			if !before {
-				if _, err := reader(s, path, recipe).Acquire(w.Context()); !errors.Is(err, lockops.ErrLost) {
-					t.Errorf("a read inside a write without a node: %v, want ErrLost", err)
-				}
+				_, err := reader(s, path, recipe).Acquire(w.Context())
+				must.Be(t, err, lockops.ErrLost, "a read inside a write without a node")
 			}
 			<-w.Context().Done()
 			must.Be(t, w.Release(within(t)), lockops.ErrLost, "release of the write")
@@ -81,14 +78,12 @@ func TestZ11_CancelledReadInsideOfAWrite(t *testing.T) {
 			ctx, cancel := context.WithTimeout(w.Context(), time.Duration(rand.N(1500))*time.Microsecond)
 			r, err := reader(s, path, recipe).Acquire(ctx)
 			cancel()
-			if w.Context().Err() != nil {
-				t.Fatal(context.Cause(w.Context()))
-			}
+			must.Succeed(t, context.Cause(w.Context()))
 			release(t, w)
 			if err == nil {
 				release(t, r)
-			} else if !errors.Is(err, context.DeadlineExceeded) {
-				t.Fatal(err)
+			} else {
+				must.Be(t, err, context.DeadlineExceeded)
 			}
 			emptied(t, look, path)
 		}

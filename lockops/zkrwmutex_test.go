@@ -141,18 +141,13 @@ func TestZ9_ReadersWatchAWriter(t *testing.T) {
 			names, sessions, results = append(names, n), append(sessions, s), append(results, got)
 		}
 		release(t, first)
-		held := <-results[0]
-		must.Succeed(t, held.err)
-		for i, before := range watches {
-			if before < 0 {
-				continue
-			}
-			must.Become(t, modes[:i+1]+": the last one watches the right node", func() bool {
-				all := watchedBy(t, server, sessions[i])
-				return len(all) == 1 && all[0] == path+"/"+names[before]
+		held := granted(t, results[0])
+		for i, before := range watches[1:] {
+			must.Become(t, modes[:i+2]+": the last one watches the right node", func() bool {
+				return slices.Equal(watchedBy(t, server, sessions[i+1]), []string{path + "/" + names[before]})
 			})
 		}
-		release(t, held.h)
+		release(t, held)
 		for _, r := range results[1:] {
 			release(t, granted(t, r))
 		}
@@ -174,42 +169,29 @@ func TestZ20_ReadInsideOfAWrite(t *testing.T) {
 		if r.Name() == w.Name() || !slices.Contains(children(t, server, path), r.Name()) {
 			t.Errorf("the read %q has no separate node", r.Name())
 		}
-		if token, ok := r.Token(); !ok || token != written {
-			t.Errorf("the read's token is %d (%v), the write's %d", token, ok, written)
-		}
-		again, err := reader(s, path, recipe).TryAcquire(w.Context())
-		if err != nil || again.Name() != r.Name() {
-			t.Fatalf("a second read inside the write: %v", err)
-		}
+		token, _ := r.Token()
+		must.Equal(t, token, written, "the read's token")
+		again := must.Have(reader(s, path, recipe).TryAcquire(w.Context()))(t)
+		must.Equal(t, again.Name(), r.Name(), "a second read inside the write")
 		release(t, again)
-		inner, err := writer(s, path, recipe).Acquire(r.Context())
-		if err != nil || inner.Name() != w.Name() {
-			t.Fatalf("a write inside the read inside the write: %v", err)
-		}
+		inner := must.Have(writer(s, path, recipe).Acquire(r.Context()))(t)
+		must.Equal(t, inner.Name(), w.Name(), "a write inside the read inside the write")
 		release(t, inner)
 
 		release(t, w)
-		if r.Context().Err() != nil {
-			t.Fatalf("the read ended with the write: %v", context.Cause(r.Context()))
-		}
+		must.Succeed(t, context.Cause(r.Context()))
 		must.Be(t, r.Extend(within(t)), nil)
 		for _, mode := range []byte("rw") {
 			refused(t, side(s, path, mode, recipe)(), lockops.ErrHeld, "TryAcquire of", mode, "during the read, with a writer waiting")
 		}
-		if _, err := writer(s, path, recipe).Acquire(r.Context()); !errors.Is(err, lockops.ErrUpgrade) {
-			t.Errorf("a write inside the remaining read: %v, want ErrUpgrade", err)
-		}
-		if len(second) > 0 || len(behind) > 0 {
-			t.Error("another client was granted the lock during the read")
-		}
+		_, err := writer(s, path, recipe).Acquire(r.Context())
+		must.Be(t, err, lockops.ErrUpgrade, "a write inside the remaining read")
+		must.Equal(t, len(second)+len(behind), 0, "grants to other clients during the read")
 		release(t, r)
 		for _, next := range []<-chan acquired{second, behind} {
-			a := <-next
-			must.Succeed(t, a.err)
-			if token, _ := a.h.Token(); token <= written {
-				t.Errorf("token %d after %d", token, written)
-			}
-			release(t, a.h)
+			h := granted(t, next)
+			tokensGrow(t, w, h)
+			release(t, h)
 		}
 	})
 }
@@ -221,16 +203,13 @@ func TestZ20_NoUpgrade(t *testing.T) {
 		m := lockops.NewZKRWMutex(zkSession(t, server.Addr), path, recipe)
 		r := acquire(t, m.Read())
 		for _, try := range []func(context.Context) (*lockops.Hold, error){m.Write().Acquire, m.Write().TryAcquire} {
-			if _, err := try(r.Context()); !errors.Is(err, lockops.ErrUpgrade) || !contains(err, path) {
-				t.Errorf("%v, want ErrUpgrade", err)
-			}
+			_, err := try(r.Context())
+			must.Be(t, err, lockops.ErrUpgrade)
+			must.True(t, contains(err, path), err)
 		}
-		if got := children(t, server, path); len(got) != 1 {
-			t.Errorf("children %q, want only the read's", got)
-		}
+		must.Same(t, children(t, server, path), []string{r.Name()}, "nodes")
 		release(t, r)
-		w, err := m.Write().Acquire(context.WithoutCancel(r.Context())) // the read has been released
-		must.Succeed(t, err)
+		w := must.Have(m.Write().Acquire(context.WithoutCancel(r.Context())))(t) // the read has been released
 		release(t, w)
 	})
 }
@@ -245,9 +224,8 @@ func TestZ21_EachSideReenters(t *testing.T) {
 			l := side(s, path, mode)
 			outer := acquire(t, l())
 			inner := must.Have(l().Acquire(outer.Context()))(t)
-			if inner.Name() != outer.Name() || len(children(t, server, path)) != 1 {
-				t.Errorf("%c: re-entered as %q, held as %q", mode, inner.Name(), outer.Name())
-			}
+			must.Equal(t, inner.Name(), outer.Name(), "re-entered hold")
+			must.Same(t, children(t, server, path), []string{outer.Name()}, "nodes")
 			release(t, outer)
 			refused(t, writer(s, path), lockops.ErrHeld, mode, "TryAcquire of a write during the inner hold")
 			release(t, inner)
@@ -332,16 +310,14 @@ func TestIncompatibleLockKindsAreRefused(t *testing.T) {
 // Kazoo names the nodes of its mutex and of its writers alike.
 func TestKazooMutexQueuesWithReaders(t *testing.T) {
 	t.Parallel()
-	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
-		path, kazoo := servertest.UniquePath(t), lockops.WithRecipe("kazoo")
-		s := zkSession(t, server.Addr)
+	eachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper, path string) {
+		s, kazoo := zkSession(t, server.Addr), lockops.WithRecipe("kazoo")
 		r := acquire(t, reader(s, path, kazoo))
 		_, mutex := queueUp(t, within(t), mutexOn(s, path, kazoo))
 		_, second := queueUp(t, within(t), side(s, path, 'r', kazoo))
 		release(t, r)
-		for _, next := range []<-chan acquired{mutex, second} {
-			release(t, granted(t, next))
-		}
+		release(t, granted(t, mutex))
+		release(t, granted(t, second))
 	})
 }
 

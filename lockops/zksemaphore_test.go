@@ -3,7 +3,7 @@ package lockops_test
 import (
 	"context"
 	"errors"
-	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -109,14 +109,12 @@ func TestZKSemaphoreWaitsAndTries(t *testing.T) {
 			return len(places) > 0 && places[0].Position == 1 && places[0].Holder != ""
 		})
 		release(t, two)
-		a := <-first
-		must.Succeed(t, a.err)
+		a := granted(t, first)
 		must.Equal(t, len(second), 0, "grants to the second waiter")
 		release(t, one)
-		b := <-second
-		must.Succeed(t, b.err)
-		release(t, a.h)
-		release(t, b.h)
+		b := granted(t, second)
+		release(t, a)
+		release(t, b)
 		h := must.Have(semaphore().TryAcquire(within(t)))(t)
 		release(t, h)
 		for _, dir := range []string{leases, queue} {
@@ -147,13 +145,12 @@ func TestSemaphoreQueuesWithPeers(t *testing.T) {
 			t.Fatal("our waiter holds a third permit")
 		}
 		peer.Send(t, "close", "one")
-		next := <-waiting
-		must.Succeed(t, next.err)
+		next := granted(t, waiting)
 		must.Become(t, "their waiter is next", func() bool { return len(children(t, server, queue)) == 1 })
 		release(t, ours)
 		peer.Expect(t, "acquired semaphore two")
 		refused(t, semaphore(), lockops.ErrHeld, "TryAcquire with their permit")
-		release(t, next.h)
+		release(t, next)
 		release(t, acquire(t, semaphore()))
 		peer.Send(t, "close", "two")
 	})
@@ -165,32 +162,31 @@ func TestSemaphoreRefusesIncompatibleUse(t *testing.T) {
 	t.Parallel()
 	eachSemaphore(t, func(t *testing.T, server *servertest.ZooKeeper, recipe, path, _, _ string) {
 		s := zkSession(t, server.Addr)
+		refusal := func(dir string, permits int, recipe string) (refused lockops.RecipeError, err error) {
+			_, err = semaphoreOn(s, path+dir, permits, recipe)().Acquire(within(t))
+			if found := new(lockops.RecipeError); errors.As(err, &found) {
+				refused = *found
+			}
+			return refused, err
+		}
 		h := acquire(t, lockops.NewZKMutex(s, path+"/m", lockops.WithRecipe(recipe)))
-		var refused *lockops.RecipeError
-		if _, err := lockops.NewZKSemaphore(s, path+"/m", 2, lockops.WithRecipe(recipe)).Acquire(within(t)); !errors.As(err, &refused) || refused.FoundKind != "mutex" {
-			t.Errorf("directory of a mutex: %v, want a RecipeError", err)
-		}
-		if got := children(t, server, path+"/m"); len(got) != 1 {
-			t.Errorf("children %q", got)
-		}
+		found, err := refusal("/m", 2, recipe)
+		must.Equal(t, found.FoundKind, "mutex", "kind of the directory", err)
+		must.Equal(t, len(children(t, server, path+"/m")), 1, "nodes")
 		release(t, h)
 		other := map[string]string{"curator": "kazoo", "kazoo": "curator"}[recipe]
-		held := acquire(t, lockops.NewZKSemaphore(s, path+"/s", 2, lockops.WithRecipe(recipe)))
-		if _, err := lockops.NewZKSemaphore(s, path+"/s", 2, lockops.WithRecipe(other)).Acquire(within(t)); !errors.As(err, &refused) || refused.Found != recipe {
-			t.Errorf("directory of a %s semaphore: %v, want a RecipeError", recipe, err)
-		}
+		held := acquire(t, semaphoreOn(s, path+"/s", 2, recipe)())
+		found, err = refusal("/s", 2, other)
+		must.Equal(t, found.Found, recipe, "recipe of the directory", err)
 		if recipe == "kazoo" {
-			if _, err := lockops.NewZKSemaphore(s, path+"/s", 3, lockops.WithRecipe(recipe)).Acquire(within(t)); !errors.Is(err, lockops.ErrPermits) {
-				t.Errorf("3 permits instead of 2: %v, want ErrPermits", err)
-			}
+			_, err := refusal("/s", 3, recipe)
+			must.Be(t, err, lockops.ErrPermits, "3 permits instead of 2")
 		}
 		release(t, held)
-		if _, err := lockops.NewZKSemaphore(s, path+"/s", 0).Acquire(within(t)); err == nil {
-			t.Error("acquired a semaphore without permits")
-		}
-		if _, err := lockops.NewZKSemaphore(s, path+"/s", 1, lockops.WithPrefix("n-")).Acquire(within(t)); !errors.Is(err, lockops.ErrOption) {
-			t.Errorf("WithPrefix: %v, want ErrOption", err)
-		}
+		_, err = lockops.NewZKSemaphore(s, path+"/s", 0).Acquire(within(t))
+		must.True(t, err != nil, "acquired a semaphore without permits")
+		_, err = lockops.NewZKSemaphore(s, path+"/s", 1, lockops.WithPrefix("n-")).Acquire(within(t))
+		must.Be(t, err, lockops.ErrOption, "WithPrefix")
 	})
 }
 
@@ -204,20 +200,15 @@ func TestSemaphoreSurvivesDeletedWaiterNode(t *testing.T) {
 		h := acquire(t, semaphore())
 		_, first := queueUp(t, within(t), semaphore)
 		_, second := queueUp(t, within(t), semaphore)
-		turns := children(t, server, queue)
-		look := plain(t, server.Addr)
-		oldest, best := "", ""
-		for _, name := range turns {
-			if seq := name[len(name)-10:]; best == "" || seq < best {
-				oldest, best = name, seq
-			}
-		}
-		if err := look.Delete(queue+"/"+oldest, -1); err != nil && !errors.Is(err, zk.ErrNoNode) {
-			t.Fatal(err)
+		oldest := slices.MinFunc(children(t, server, queue), func(a, b string) int {
+			return strings.Compare(a[len(a)-10:], b[len(b)-10:])
+		})
+		if err := plain(t, server.Addr).Delete(queue+"/"+oldest, -1); !errors.Is(err, zk.ErrNoNode) {
+			must.Succeed(t, err)
 		}
 		must.Become(t, "the waiter queues again", func() bool {
 			now := children(t, server, queue)
-			return len(now) == 2 && !strings.Contains(fmt.Sprint(now), oldest)
+			return len(now) == 2 && !slices.Contains(now, oldest)
 		})
 		release(t, h)
 		for range 2 {
@@ -234,6 +225,6 @@ func TestSemaphoreSurvivesDeletedWaiterNode(t *testing.T) {
 			must.Equal(t, len(other), 0, "grants to the other waiter")
 			release(t, a.h)
 		}
-		must.Same(t, children(t, server, leases), nil, "nodes left")
+		must.Same(t, children(t, server, leases), nil, "leases left")
 	})
 }
