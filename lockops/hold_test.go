@@ -15,6 +15,7 @@ import (
 
 // eachKind runs f with an unused lock of each kind on embedded servers.
 func eachKind(t *testing.T, f func(t *testing.T, k lockops.Kind, lock maker)) {
+	t.Parallel()
 	sessions := eachServers(t)
 	for _, k := range lockops.Kinds() {
 		t.Run(k.Name, func(t *testing.T) { f(t, k, kindOn(t, k, sessions[k.On], servertest.UniquePath(t))) })
@@ -24,7 +25,6 @@ func eachKind(t *testing.T, f func(t *testing.T, k lockops.Kind, lock maker)) {
 // Without WithReentry, Acquire with a hold's context fails at once, since the caller would wait for
 // itself. It also keeps goroutines that share the context from all entering.
 func TestReentryMustBeRequested(t *testing.T) {
-	t.Parallel()
 	eachKind(t, func(t *testing.T, _ lockops.Kind, lock maker) {
 		l := lock()
 		outer := acquire(t, l)
@@ -42,7 +42,6 @@ func TestReentryMustBeRequested(t *testing.T) {
 
 // A wait that times out returns ErrHeld, whether it waited on the servers or in the session.
 func TestTimeoutReturnsErrHeld(t *testing.T) {
-	t.Parallel()
 	eachKind(t, func(t *testing.T, k lockops.Kind, lock maker) {
 		if k.Shared {
 			return // readers do not exclude each other
@@ -150,7 +149,6 @@ func TestWithEndsWithEither(t *testing.T) {
 
 // Do also releases the lock when the function fails, panics or is cancelled.
 func TestDoHoldsLockWhileRunning(t *testing.T) {
-	t.Parallel()
 	eachKind(t, func(t *testing.T, k lockops.Kind, lock maker) {
 		l, inside := lock(), errors.New("inside")
 		err := lockops.Do(within(t), l, func(ctx context.Context) error {
@@ -192,7 +190,6 @@ func TestDoHoldsLockWhileRunning(t *testing.T) {
 
 // A second release of a re-entered hold fails and does not free the outer one.
 func TestEachHoldIsReleasedOnce(t *testing.T) {
-	t.Parallel()
 	eachKind(t, func(t *testing.T, _ lockops.Kind, lock maker) {
 		l := lock(lockops.WithReentry())
 		outer := acquire(t, l)
@@ -237,7 +234,6 @@ func TestEveryKindCanBeHeld(t *testing.T) {
 // OnAsked reports arrival times by the master's clock, even if the lock is granted in another
 // order.
 func TestOnAskedReportsArrivalOrder(t *testing.T) {
-	t.Parallel()
 	eachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis, key string) {
 		var asked []time.Time
 		note := lockops.OnAsked(func(at time.Time) { asked = append(asked, at) })

@@ -37,16 +37,23 @@ func within(t testing.TB) context.Context {
 	return ctx
 }
 
-// eachZooKeeper runs a test on every kind of server, with an unused path.
+// eachZooKeeper runs a test on every kind of server, with an unused path, in parallel with other
+// tests.
 func eachZooKeeper(t *testing.T, f func(t *testing.T, server *servertest.ZooKeeper, path string)) {
 	t.Helper()
-	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) { f(t, server, servertest.UniquePath(t)) })
+	t.Parallel()
+	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
+		f(t, server, servertest.UniquePath(t))
+	})
 }
 
-// eachRedis runs a test on n masters of every kind, with an unused key.
+// eachRedis runs a test on n masters of every kind, with an unused key, in parallel with other tests.
 func eachRedis(t *testing.T, n int, f func(t *testing.T, masters []*servertest.Redis, key string)) {
 	t.Helper()
-	servertest.EachRedis(t, n, func(t *testing.T, masters []*servertest.Redis) { f(t, masters, servertest.UniqueName(t)) })
+	t.Parallel()
+	servertest.EachRedis(t, n, func(t *testing.T, masters []*servertest.Redis) {
+		f(t, masters, servertest.UniqueName(t))
+	})
 }
 
 // behindProxy starts an embedded server and a proxy in front of it.
@@ -87,7 +94,9 @@ func redisSessionAt(t testing.TB, addrs []string, opts ...lockops.RedisOption) *
 	return redisSessionWith(t, redisOptions(addrs...), opts...)
 }
 
-func redisSessionWith(t testing.TB, masters []*redis.UniversalOptions, opts ...lockops.RedisOption) *lockops.RedisSession {
+type masterOptions = []*redis.UniversalOptions
+
+func redisSessionWith(t testing.TB, masters masterOptions, opts ...lockops.RedisOption) *lockops.RedisSession {
 	t.Helper()
 	s := must.Have(lockops.NewRedisSession(within(t), masters, opts...))(t)
 	t.Cleanup(s.Close)
@@ -107,7 +116,7 @@ func addrsOf(masters []*servertest.Redis) (addrs []string) {
 }
 
 // redisOptions returns the options of one master for each address.
-func redisOptions(addrs ...string) (masters []*redis.UniversalOptions) {
+func redisOptions(addrs ...string) (masters masterOptions) {
 	for _, addr := range addrs {
 		masters = append(masters, &redis.UniversalOptions{Addrs: []string{addr}})
 	}

@@ -17,7 +17,6 @@ import (
 
 // Waiters get the lock in order of arrival, in one session or several, even if one of them cancels.
 func TestR11_FirstComeFirstServed(t *testing.T) {
-	t.Parallel()
 	eachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis, key string) {
 		sessions := []*lockops.RedisSession{redisSession(t, masters[0]), redisSession(t, masters[0]), redisSession(t, masters[0])}
 		h := acquire(t, lockops.NewRedisFairMutex(sessions[0], key))
@@ -133,7 +132,6 @@ func TestFairWaitersFindLostMessages(t *testing.T) {
 
 // When a dead holder's TTL ends, the first waiter gets the lock within a heartbeat.
 func TestFairLockSurvivesDeadHolder(t *testing.T) {
-	t.Parallel()
 	eachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis, key string) {
 		dead := redisSession(t, masters[0])
 		acquire(t, lockops.NewRedisFairMutex(dead, key, lockops.WithTTL(3*time.Second)))
@@ -160,7 +158,8 @@ func handOverIsKept(t *testing.T, m *servertest.Redis) bool {
 	c := redisClient(t, m)
 	h := acquire(t, lockops.NewRedisFairMutex(redisSession(t, m), "lock"))
 	renewed := make(chan time.Time, 10)
-	_, got := queueUp(t, within(t), fairOn(redisSession(t, m), "lock", lockops.OnRenew(func(d time.Time) { renewed <- d })))
+	note := lockops.OnRenew(func(d time.Time) { renewed <- d })
+	_, got := queueUp(t, within(t), fairOn(redisSession(t, m), "lock", note))
 	release(t, h)
 	next := granted(t, got)
 	d, ok := next.Deadline()

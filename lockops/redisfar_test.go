@@ -6,14 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/lockops"
 )
@@ -22,7 +21,7 @@ import (
 type farLink struct {
 	trip, connect time.Duration
 	wires         map[string]*servertest.Wire // by server address
-	options       []*redis.UniversalOptions
+	options       masterOptions
 }
 
 func farAway(t testing.TB, trip, connect time.Duration, addrs ...string) *farLink {
@@ -52,13 +51,8 @@ func (l *farLink) cut() {
 }
 
 func (l *farLink) session(t testing.TB) *lockops.RedisSession {
-	s, err := lockops.NewRedisSession(within(t), l.options)
-	if err != nil {
-		t.Errorf("round trip %v, connecting in %v: %v", l.trip, l.connect, err)
-		return nil
-	}
-	t.Cleanup(s.Close)
-	return s
+	t.Helper()
+	return redisSessionWith(t, l.options)
 }
 
 // Locks work over slow links. If the TTL is too short for a link, the error at once names one that
@@ -66,38 +60,31 @@ func (l *farLink) session(t testing.TB) *lockops.RedisSession {
 func TestLocksWorkOverSlowLinks(t *testing.T) {
 	t.Parallel()
 	masters := threeMasters(t)
-	var all sync.WaitGroup
+	const ms = time.Millisecond
 	for _, kind := range redisKinds {
 		for _, link := range []struct{ trip, connect, ttl time.Duration }{
-			{0, 600 * time.Millisecond, time.Second},
-			{80 * time.Millisecond, 0, time.Second},
-			{150 * time.Millisecond, 50 * time.Millisecond, renewedTTL},
-			{300 * time.Millisecond, 600 * time.Millisecond, time.Second}, // too short
-			{300 * time.Millisecond, 600 * time.Millisecond, 30 * time.Second},
+			{0, 600 * ms, time.Second},
+			{80 * ms, 0, time.Second},
+			{150 * ms, 50 * ms, renewedTTL},
+			{300 * ms, 600 * ms, time.Second}, // too short
+			{300 * ms, 600 * ms, 30 * time.Second},
 		} {
-			l, ttl := farAway(t, link.trip, link.connect, addrsOf(mastersOf(kind, masters))...), link.ttl
-			all.Go(func() {
-				s, other := l.session(t), l.session(t)
-				if s == nil || other == nil {
-					return
-				}
-				f := &farCase{
-					T: t, name: fmt.Sprintf("%s, %v, connecting in %v, TTL %v", kind.Name, l.trip, l.connect, ttl),
-					link: l, ttl: ttl, renewed: make(chan struct{}, 1),
-				}
-				key := servertest.UniqueName(t)
-				f.mine = lockOf(t, kind, s, key, lockops.WithTTL(ttl), lockops.OnRenew(func(time.Time) {
+			t.Run(fmt.Sprintf("%s, %v, connecting in %v, TTL %v", kind.Name, link.trip, link.connect, link.ttl), func(t *testing.T) {
+				t.Parallel()
+				l := farAway(t, link.trip, link.connect, addrsOf(mastersOf(kind, masters))...)
+				f := &farCase{T: t, name: kind.Name, link: l, ttl: link.ttl, renewed: make(chan struct{}, 1)}
+				key, ttl := servertest.UniqueName(t), lockops.WithTTL(link.ttl)
+				f.mine = must.Have(kind.New(l.session(t), key, ttl, lockops.OnRenew(func(time.Time) {
 					select {
 					case f.renewed <- struct{}{}:
 					default:
 					}
-				}))
-				f.theirs = lockOf(t, kind, other, key, lockops.WithTTL(ttl))
+				})))(t)
+				f.theirs = must.Have(kind.New(l.session(t), key, ttl))(t)
 				f.run()
 			})
 		}
 	}
-	all.Wait()
 }
 
 // farCase is one lock over one link.
@@ -110,15 +97,8 @@ type farCase struct {
 	renewed      chan struct{}
 }
 
-// step bounds each call: connecting and a few round trips on a busy machine.
-const step = 40 * time.Second
-
 // renewedTTL is the TTL of locks whose renewal is awaited, long enough for a busy machine.
 const renewedTTL = 15 * time.Second
-
-func (f *farCase) ctx() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.Background(), step)
-}
 
 func (f *farCase) fails(what string, err error) bool {
 	if err != nil {
@@ -155,8 +135,8 @@ func (f *farCase) run() {
 		case <-f.renewed:
 		case <-h.Context().Done():
 			f.fails("renewal", context.Cause(h.Context()))
-		case <-time.After(step):
-			f.Errorf("%s: not renewed within %v", f.name, step)
+		case <-time.After(hangs):
+			f.Errorf("%s: not renewed within %v", f.name, hangs)
 		}
 	}
 	f.handsOver(h)
@@ -186,8 +166,7 @@ func tooLate(err error) bool {
 }
 
 func (f *farCase) extend(h *lockops.Hold) {
-	ctx, cancel := f.ctx()
-	defer cancel()
+	ctx := within(f)
 	err := h.Extend(ctx)
 	for tooLate(err) && ctx.Err() == nil && h.Context().Err() == nil {
 		err = h.Extend(ctx)
@@ -196,32 +175,24 @@ func (f *farCase) extend(h *lockops.Hold) {
 }
 
 func (f *farCase) refused() {
-	type asks = func(context.Context) (*lockops.Hold, error)
-	for what, do := range map[string]asks{"Acquire": f.mine.Acquire, "TryAcquire": f.mine.TryAcquire} {
-		ctx, cancel := f.ctx()
-		_, err := do(ctx)
-		cancel()
-		if !errors.Is(err, lockops.ErrTooShort) || !strings.Contains(err.Error(), "would do") {
-			f.Errorf("%s: %s: %v, want ErrTooShort", f.name, what, err)
-		}
+	for what, l := range map[string]func(context.Context) (*lockops.Hold, error){
+		"Acquire": f.mine.Acquire, "TryAcquire": f.mine.TryAcquire,
+	} {
+		_, err := l(within(f))
+		must.Be(f, err, lockops.ErrTooShort, f.name, what)
+		must.True(f, contains(err, "would do"), f.name, what, err)
 	}
 }
 
 func (f *farCase) acquire(what string, do func(context.Context) (*lockops.Hold, error)) *lockops.Hold {
-	ctx, cancel := f.ctx()
-	defer cancel()
-	h, err := do(ctx)
+	h, err := do(within(f))
 	if f.fails(what, f.excused(err)) {
 		return nil
 	}
 	return h
 }
 
-func (f *farCase) release(h *lockops.Hold) {
-	ctx, cancel := f.ctx()
-	defer cancel()
-	f.fails("Release", f.excused(h.Release(ctx)))
-}
+func (f *farCase) release(h *lockops.Hold) { f.fails("Release", f.excused(h.Release(within(f)))) }
 
 // handsOver releases a hold while another session waits for it.
 func (f *farCase) handsOver(h *lockops.Hold) {
@@ -258,29 +229,21 @@ func TestEveryConnectionTypeToleratesSlowLinks(t *testing.T) {
 	bySentinel := farAway(t, trip, connect, sentinel, master.Addr)
 	bySentinel.options = bySentinel.options[:1]
 	bySentinel.options[0].MasterName = servertest.SentinelMaster
-	var nodes []string
-	for _, n := range servertest.StartRedisCluster(t, 3) {
-		nodes = append(nodes, n.Addr)
-	}
+	nodes := addrsOf(servertest.StartRedisCluster(t, 3))
 	cluster := farAway(t, trip, connect, nodes...)
 	cluster.options = cluster.options[:1]
 	cluster.options[0].Addrs = nodes
 	for name, l := range map[string]*farLink{"TLS": overTLS, "Sentinel": bySentinel, "Cluster": cluster} {
 		s := l.session(t)
-		if s == nil {
-			continue
-		}
-		for _, kind := range redisKinds[:2] {
+		for _, kind := range oneRedisKinds {
 			f := &farCase{T: t, name: name + ", " + kind.Name, link: l, ttl: 30 * time.Second}
-			f.mine = lockOf(t, kind, s, servertest.UniqueName(t))
+			f.mine = must.Have(kind.New(s, servertest.UniqueName(t)))(t)
 			for range 2 {
-				h := f.acquire("Acquire", f.mine.Acquire)
-				if h == nil {
-					continue
+				if h := f.acquire("Acquire", f.mine.Acquire); h != nil {
+					f.extend(h)
+					l.cut()
+					f.release(h)
 				}
-				f.extend(h)
-				l.cut()
-				f.release(h)
 			}
 		}
 	}

@@ -52,7 +52,6 @@ func startCutter(t testing.TB, server string) *cutter {
 
 // Acquiring and releasing succeed even if the connection breaks before the reply arrives.
 func TestR4_LostReplyIsNotALockout(t *testing.T) {
-	t.Parallel()
 	eachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis, key string) {
 		c, p := redisClient(t, masters[0]), startCutter(t, masters[0].Addr)
 		m := lockops.NewRedisMutex(redisSessionAt(t, []string{p.addr}), key, lockops.WithTTL(time.Hour))

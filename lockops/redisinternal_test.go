@@ -149,7 +149,7 @@ func TestDeadlineCountsFromHandoff(t *testing.T) {
 		"the server's clock was set":      {later: time.Hour, left: grant - drift(grant)}, // so it counts from now
 		"the message took 900 ms of 1 s":  {sent: 900 * ms},
 		"a 350 ms link":                   {sent: 400 * ms, later: 100 * ms, took: 350 * ms},
-		"a suspension":                    {sent: 100 * ms, later: 40*time.Second + 100*ms, slept: 40 * time.Second, left: 587 * ms},
+		"a suspension":                    {sent: 100 * ms, later: 40_100 * ms, slept: 40_000 * ms, left: 587 * ms},
 		"handed over before our request":  {later: -time.Second},
 		"the short TTL without a renewal": {fixed: true},
 	} {
@@ -165,7 +165,7 @@ func TestDeadlineCountsFromHandoff(t *testing.T) {
 			t.Errorf("%s: %v, %v; want %v", name, until.Sub(now), ok, c.left)
 		}
 		must.True(t, !ok || a.token == 7 && a.maybe, name, "token", a.token, "maybe", a.maybe)
-		for what, said := range map[string]*turn{"no message": nil, "a message that only says to look again": {grant: grant}} {
+		for what, said := range map[string]*turn{"no message": nil, "a message to look again": {grant: grant}} {
 			_, ok := m.handed(&redisAttempt{sent: now, at: 1}, said)
 			must.True(t, !ok, name, "trusted", what)
 		}
@@ -298,7 +298,8 @@ func TestAnExtensionMayComeTooLate(t *testing.T) {
 	now := time.Now()
 	s := serverless(t, &now)
 	until := now.Add(time.Minute)
-	l := newLease(s, newGrant(t.Context(), lockKey{s, "redis", "lock"}), &options{ttl: time.Hour}, func(context.Context) error {
+	g := newGrant(t.Context(), lockKey{s, "redis", "lock"})
+	l := newLease(s, g, &options{ttl: time.Hour}, func(context.Context) error {
 		now = until
 		return nil
 	}, now, until)

@@ -62,7 +62,6 @@ func TestSuspensionDoesNotExtendHold(t *testing.T) {
 
 // A hold may be released after the machine wakes but before the session notices the suspension.
 func TestReleaseAfterExpiryReportsLoss(t *testing.T) {
-	t.Parallel()
 	eachSleeper(t, func(t *testing.T, suspend func(time.Duration), lock func(...Option) Locker) {
 		l := lock(WithTTL(time.Hour))
 		h := must.Have(l.Acquire(t.Context()))(t)
@@ -76,7 +75,6 @@ func TestReleaseAfterExpiryReportsLoss(t *testing.T) {
 // The hold has 10 minutes left when the machine wakes, but its renewal timer has 20, so it must be
 // renewed at once.
 func TestAHoldIsRenewedOnWaking(t *testing.T) {
-	t.Parallel()
 	eachSleeper(t, func(t *testing.T, suspend func(time.Duration), lock func(...Option) Locker) {
 		renewed := make(chan time.Time, 1)
 		h := must.Have(lock(WithTTL(time.Hour), OnRenew(func(until time.Time) { renewed <- until })).Acquire(t.Context()))(t)
@@ -123,6 +121,7 @@ func TestRepeatedReleaseAfterLostAnswer(t *testing.T) {
 
 // eachSleeper runs a test with each kind of lock on Redis, on a machine that can be suspended.
 func eachSleeper(t *testing.T, f func(t *testing.T, suspend func(time.Duration), lock func(...Option) Locker)) {
+	t.Parallel()
 	for _, kind := range append(KindsOn(OnRedis), KindsOn(OnRedisMasters)...) {
 		t.Run(kind.Name, func(t *testing.T) {
 			s := embeddedMasters(t, map[Servers]int{OnRedis: 1, OnRedisMasters: 3}[kind.On])

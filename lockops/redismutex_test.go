@@ -60,7 +60,6 @@ func contend(t *testing.T, n, k int, locker func(i int) lockops.Locker, held fun
 }
 
 func TestRedisMutexIsExclusive(t *testing.T) {
-	t.Parallel()
 	eachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis, key string) {
 		sessions := []*lockops.RedisSession{redisSession(t, masters[0]), redisSession(t, masters[0])}
 		var last atomic.Uint64
@@ -81,7 +80,6 @@ func TestRedisMutexIsExclusive(t *testing.T) {
 
 // Releasing a lost hold returns ErrLost and does not delete the successor's key.
 func TestR1_OnlyTheOwnerReleases(t *testing.T) {
-	t.Parallel()
 	eachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis, key string) {
 		c := redisClient(t, masters[0])
 		h := acquire(t, lockops.NewRedisMutex(redisSession(t, masters[0]), key))
@@ -134,7 +132,6 @@ func TestR3_ScriptsAreLoadedAgain(t *testing.T) {
 
 // Renewal keeps the key beyond its TTL. Deleting the key ends the hold.
 func TestR5_RenewalAndItsLoss(t *testing.T) {
-	t.Parallel()
 	eachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis, key string) {
 		renewed := make(chan time.Time, 100)
 		const ttl = 8 * time.Second // much longer than the pauses of a busy machine
@@ -178,7 +175,6 @@ func TestR5_LossIsReportedInTime(t *testing.T) {
 
 // Extend fails if the key is gone, and does not bring it back.
 func TestR6_RenewalDoesNotResurrect(t *testing.T) {
-	t.Parallel()
 	eachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis, key string) {
 		c := redisClient(t, masters[0])
 		h := acquire(t, lockops.NewRedisMutex(redisSession(t, masters[0]), key))
@@ -191,7 +187,6 @@ func TestR6_RenewalDoesNotResurrect(t *testing.T) {
 
 // Waiters notice a release even if the client publishes no message.
 func TestR12_WaitersAlsoPoll(t *testing.T) {
-	t.Parallel()
 	eachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis, key string) {
 		c := redisClient(t, masters[0])
 		must.True(t, c.SetNX(within(t), key, "foreign", time.Hour).Val(), "the key exists")

@@ -96,7 +96,7 @@ func TestAcquireReturnsWhileConnecting(t *testing.T) {
 	for _, kind := range oneRedisKinds {
 		wire := servertest.StartWire(t, servertest.StartEmbeddedRedis(t).Addr)
 		o := &redis.UniversalOptions{Addrs: []string{wire.Addr()}, DialTimeout: time.Hour, ReadTimeout: time.Hour}
-		s := redisSessionWith(t, []*redis.UniversalOptions{o}, lockops.WithRequestLimit(time.Hour))
+		s := redisSessionWith(t, masterOptions{o}, lockops.WithRequestLimit(time.Hour))
 		l := lockOf(t, kind, s, "lock")
 		release(t, acquire(t, l))
 		wire.Stop()
@@ -150,7 +150,7 @@ func TestClusterKeysShareASlot(t *testing.T) {
 	for _, m := range servertest.StartRedisCluster(t, 3) {
 		addrs = append(addrs, m.Addr)
 	}
-	s := redisSessionWith(t, []*redis.UniversalOptions{{Addrs: addrs, IsClusterMode: true}})
+	s := redisSessionWith(t, masterOptions{{Addrs: addrs, IsClusterMode: true}})
 	for _, key := range []string{"a", "a}b", "a{}b", "{a}b", "a{b", "}", "{}", "{}}", "x{y}{z}", "a}{b}"} {
 		for _, kind := range oneRedisKinds {
 			h := acquire(t, lockOf(t, kind, s, key))
@@ -282,12 +282,12 @@ func (discard) Printf(context.Context, string, ...any) {}
 // Locks use the program's own clients, which stay open. Clients that ignore context timeouts, retry
 // or shard are refused.
 func TestAdoptedClientsStayOpen(t *testing.T) {
-	t.Parallel()
 	eachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis, key string) {
 		clients := adoptable(t, masters)
 		one := must.Have(lockops.AdoptRedis(within(t), clients[:1]))(t)
 		all := must.Have(lockops.AdoptRedis(within(t), clients))(t)
-		contend(t, 4, 3, func(i int) lockops.Locker { return lockOf(t, oneRedisKinds[i%2], one, key) }, func(*lockops.Hold) {})
+		either := func(i int) lockops.Locker { return lockOf(t, oneRedisKinds[i%2], one, key) }
+		contend(t, 4, 3, either, func(*lockops.Hold) {})
 		h := acquire(t, lockops.NewRedlock(all, key+"-all", patient))
 		must.Be(t, h.Extend(within(t)), nil)
 		release(t, h)
@@ -365,7 +365,7 @@ func TestConnectingEndsWithItsContext(t *testing.T) {
 	defer cancel()
 	must.Be(t, returned(t, "NewRedisSession", func() error {
 		o := &redis.UniversalOptions{Addrs: []string{m.Addr}, ReadTimeout: time.Hour}
-		_, err := lockops.NewRedisSession(ctx, []*redis.UniversalOptions{o}, lockops.WithRequestLimit(time.Hour))
+		_, err := lockops.NewRedisSession(ctx, masterOptions{o}, lockops.WithRequestLimit(time.Hour))
 		return err
 	}), context.DeadlineExceeded)
 }

@@ -21,7 +21,7 @@ func TestR7_FailoverIsReportedAndTokensGrow(t *testing.T) {
 	t.Parallel()
 	sentinel, master, replica := servertest.StartRedisSentinel(t)
 	connect := func() *lockops.RedisSession {
-		return redisSessionWith(t, []*redis.UniversalOptions{{Addrs: []string{sentinel}, MasterName: servertest.SentinelMaster}})
+		return redisSessionWith(t, masterOptions{{Addrs: []string{sentinel}, MasterName: servertest.SentinelMaster}})
 	}
 	for _, kind := range oneRedisKinds {
 		release(t, acquire(t, lockOf(t, kind, connect(), "lock:"+kind.Name))) // connects through the sentinel
@@ -248,7 +248,7 @@ func asUser(t testing.TB, m *servertest.Redis, rights ...string) {
 
 func userSession(t testing.TB, m *servertest.Redis) *lockops.RedisSession {
 	t.Helper()
-	return redisSessionWith(t, []*redis.UniversalOptions{{Addrs: []string{m.Addr}, Username: "locker", Password: "secret"}})
+	return redisSessionWith(t, masterOptions{{Addrs: []string{m.Addr}, Username: "locker", Password: "secret"}})
 }
 
 // A denial names the missing right for a command, a command in a script, and a key.

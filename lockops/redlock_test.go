@@ -27,7 +27,6 @@ func votes(t testing.TB, masters []*servertest.Redis, key string) (n int) {
 }
 
 func TestRedlockIsExclusive(t *testing.T) {
-	t.Parallel()
 	eachRedis(t, 5, func(t *testing.T, masters []*servertest.Redis, key string) {
 		sessions := []*lockops.RedisSession{redisSession(t, masters...), redisSession(t, masters...)}
 		contend(t, 6, 3, func(i int) lockops.Locker { return lockops.NewRedlock(sessions[i%2], key, patient) }, func(h *lockops.Hold) {
@@ -44,7 +43,6 @@ func TestRedlockIsExclusive(t *testing.T) {
 
 // A hold that lost votes asks those masters again, so that it has more than a bare majority.
 func TestL2_LostVotesAreRegained(t *testing.T) {
-	t.Parallel()
 	eachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis, key string) {
 		h := fullRedlock(t, redisSession(t, masters...), masters, key)
 		redisClient(t, masters[0]).Del(within(t), key)
@@ -128,7 +126,6 @@ func TestL5_PauseDuringAcquire(t *testing.T) {
 
 // A client with two of five votes does not win, and its votes are released at once.
 func TestL8_SplitVotesAreTakenBack(t *testing.T) {
-	t.Parallel()
 	eachRedis(t, 5, func(t *testing.T, masters []*servertest.Redis, key string) {
 		for _, m := range masters[:3] {
 			redisClient(t, m).SetNX(within(t), key, "other", time.Minute)
@@ -142,7 +139,6 @@ func TestL8_SplitVotesAreTakenBack(t *testing.T) {
 
 // If fewer than a majority extend the lock, it is lost at once and released everywhere.
 func TestL9_PartialExtendIsLost(t *testing.T) {
-	t.Parallel()
 	eachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis, key string) {
 		s := redisSession(t, masters...)
 		h := fullRedlock(t, s, masters, key)
@@ -162,7 +158,6 @@ func TestL9_PartialExtendIsLost(t *testing.T) {
 // Another client may have had the key in between, so a restored vote does not count for this
 // extension.
 func TestL9_RestoredVoteDoesNotCountYet(t *testing.T) {
-	t.Parallel()
 	eachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis, key string) {
 		h := fullRedlock(t, redisSession(t, masters...), masters, key, lockops.WithoutRenewal())
 		redisClient(t, masters[0]).Del(within(t), key)
@@ -231,7 +226,9 @@ func TestRedlockWithoutQuorumSaysWhy(t *testing.T) {
 }
 
 // fullRedlock returns a lock that all masters have voted for.
-func fullRedlock(t *testing.T, s *lockops.RedisSession, masters []*servertest.Redis, key string, opts ...lockops.Option) *lockops.Hold {
+func fullRedlock(
+	t *testing.T, s *lockops.RedisSession, masters []*servertest.Redis, key string, opts ...lockops.Option,
+) *lockops.Hold {
 	t.Helper()
 	h := acquire(t, lockOf(t, redisKind("redlock"), s, key, opts...))
 	must.Become(t, "all masters voted", func() bool { return votes(t, masters, key) == len(masters) })

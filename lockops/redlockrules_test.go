@@ -52,7 +52,6 @@ func TestL1_RestartedMasterDoesNotVote(t *testing.T) {
 
 // A master whose clock jumps ahead gives its vote to another client, which still has no majority.
 func TestL4_ClockStepOnOneMaster(t *testing.T) {
-	t.Parallel()
 	eachRedis(t, 5, func(t *testing.T, masters []*servertest.Redis, key string) {
 		// A master started less than a TTL ago does not vote, and other tests restart masters.
 		l := lockops.NewRedlock(redisSession(t, masters...), key, lockops.WithTTL(20*time.Second), patient)
@@ -81,8 +80,8 @@ func TestL7_DriftIsSubtracted(t *testing.T) {
 		const ttl = 20 * time.Second
 		const want = ttl - ttl/100 - 2*time.Millisecond
 		for _, kind := range redisKinds {
-			limit := lockops.WithMasterLimit(5 * time.Second)
-			l := lockOf(t, kind, redisSession(t, mastersOf(kind, masters)...), servertest.UniqueName(t), lockops.WithTTL(ttl), limit)
+			s := redisSession(t, mastersOf(kind, masters)...)
+			l := lockOf(t, kind, s, servertest.UniqueName(t), lockops.WithTTL(ttl))
 			var h *lockops.Hold
 			for _, step := range []func(){
 				func() { h = acquire(t, l) },
@@ -102,7 +101,6 @@ func TestL7_DriftIsSubtracted(t *testing.T) {
 // A Redlock needs an odd number of distinct masters, at least three. WithUncheckedMasters allows
 // other numbers, for a sandbox.
 func TestL11_MastersAreDistinctAndOdd(t *testing.T) {
-	t.Parallel()
 	eachRedis(t, 5, func(t *testing.T, masters []*servertest.Redis, key string) {
 		a, b, c, d := masters[0].Addr, masters[1].Addr, masters[2].Addr, masters[3].Addr
 		_, err := lockops.NewRedisSession(within(t), redisOptions(a, a, strings.Replace(a, "127.0.0.1", "localhost", 1)))
@@ -130,7 +128,6 @@ func TestL11_MastersAreDistinctAndOdd(t *testing.T) {
 
 // When the majority is lost, the loss is reported before the remaining votes are released.
 func TestRedlockReportsBeforeItDeletes(t *testing.T) {
-	t.Parallel()
 	eachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis, key string) {
 		h := fullRedlock(t, redisSession(t, masters...), masters, key)
 		gone := make(chan bool, 1)
@@ -153,7 +150,6 @@ func TestRedlockReportsBeforeItDeletes(t *testing.T) {
 
 // Under contention, a release sends the next waiter a message, and no key is left.
 func TestRedlockWakesTheNextWaiter(t *testing.T) {
-	t.Parallel()
 	eachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis, key string) {
 		var sessions []*lockops.RedisSession
 		for range 6 {
@@ -207,7 +203,6 @@ func TestAbandonedWaiterPassesItsTurnOn(t *testing.T) {
 
 // A release does not delete a vote that another client has by then.
 func TestRedlockReleaseLeavesOthersAlone(t *testing.T) {
-	t.Parallel()
 	eachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis, key string) {
 		s := redisSession(t, masters...)
 		h := fullRedlock(t, s, masters, key)

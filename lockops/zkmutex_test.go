@@ -37,7 +37,6 @@ func TestZkMutexIsExclusiveAndFair(t *testing.T) {
 }
 
 func TestZkTryAcquireLeavesNothing(t *testing.T) {
-	t.Parallel()
 	eachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper, path string) {
 		s := zkSession(t, server.Addr)
 		m := lockops.NewZKMutex(s, path)
@@ -53,7 +52,6 @@ func TestZkTryAcquireLeavesNothing(t *testing.T) {
 
 // All levels of a directory are created, and created again after they were removed.
 func TestZ14_DirectoriesAreMadeAndMayVanish(t *testing.T) {
-	t.Parallel()
 	eachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper, path string) {
 		m := lockops.NewZKMutex(zkSession(t, server.Addr, lockops.WithChroot(path)), "/a/b/c")
 		look := plain(t, server.Addr)
@@ -70,7 +68,6 @@ func TestZ14_DirectoriesAreMadeAndMayVanish(t *testing.T) {
 
 // Nodes that are not contenders of any library are ignored.
 func TestZ16_ForeignChildrenAreIgnored(t *testing.T) {
-	t.Parallel()
 	eachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper, path string) {
 		m := lockops.NewZKMutex(zkSession(t, server.Addr), path)
 		release(t, acquire(t, m))
@@ -87,7 +84,6 @@ func TestZ16_ForeignChildrenAreIgnored(t *testing.T) {
 // New nodes are closed to other users if the directory is. A release reports a node that it may not
 // delete.
 func TestNodesInheritDirectoryAccess(t *testing.T) {
-	t.Parallel()
 	eachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper, path string) {
 		look := plain(t, server.Addr)
 		must.Succeed(t, look.AddAuth("digest", []byte("user:password")))

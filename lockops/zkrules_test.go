@@ -19,7 +19,6 @@ const opMulti = 14
 // If the caller gives up while a server hangs on the create request, Acquire returns at once. The
 // node is removed as soon as the server answers.
 func TestZ3_InterruptedCreateLeavesNothing(t *testing.T) {
-	t.Parallel()
 	eachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper, path string) {
 		p := startProxy(t, server.Addr)
 		m := lockops.NewZKMutex(zkSession(t, p.addr()), path)
@@ -39,7 +38,6 @@ func TestZ3_InterruptedCreateLeavesNothing(t *testing.T) {
 
 // Cancelled waits leave one watch, which still wakes the next waiter and is gone afterwards.
 func TestZ8_ManyWaitsSetOneWatch(t *testing.T) {
-	t.Parallel()
 	eachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper, path string) {
 		holder := acquire(t, lockops.NewZKMutex(zkSession(t, server.Addr), path))
 		s := zkSession(t, server.Addr)
@@ -220,7 +218,6 @@ func adopted(t testing.TB, addr string) (*lockops.ZKSession, *zk.Conn) {
 
 // Locks work on an adopted connection, which stays open when their session is closed.
 func TestAdoptedConnectionStaysOpen(t *testing.T) {
-	t.Parallel()
 	eachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper, path string) {
 		s, conn := adopted(t, server.Addr)
 		release(t, acquire(t, lockops.NewZKMutex(s, path)))
@@ -244,7 +241,6 @@ func TestAdoptedConnectionStaysOpen(t *testing.T) {
 
 // Each waiter watches its predecessor, not the holder.
 func TestZ9_EachWatchesItsPredecessor(t *testing.T) {
-	t.Parallel()
 	eachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper, path string) {
 		before := acquire(t, lockops.NewZKMutex(zkSession(t, server.Addr), path)).Name()
 		for range 4 {
@@ -301,7 +297,6 @@ func TestALostCreationSparesOtherHolds(t *testing.T) {
 
 // A session closed while it holds and waits leaves no watches on the server.
 func TestCloseLeavesNoWatch(t *testing.T) {
-	t.Parallel()
 	eachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper, path string) {
 		s := zkSession(t, server.Addr)
 		acquire(t, lockops.NewZKMutex(s, path))

@@ -44,30 +44,6 @@ func children(t testing.TB, server *servertest.ZooKeeper, path string) []string 
 	return names
 }
 
-// emptied waits until a directory has no children, since a cancelled Acquire cleans up in the
-// background.
-func emptied(t testing.TB, look *zk.Conn, path string) {
-	t.Helper()
-	limit := time.After(time.Minute)
-	for {
-		names, _, changed, err := look.ChildrenW(path)
-		switch {
-		case errors.Is(err, zk.ErrNoNode):
-			return // an empty container is removed by the server
-		case err != nil:
-			t.Fatal(err)
-		}
-		if len(names) == 0 {
-			return
-		}
-		select {
-		case <-changed:
-		case <-limit:
-			t.Fatalf("left in %s: %q", path, names)
-		}
-	}
-}
-
 // watches calls f with every watched path and the session that watches it, as the server writes it.
 func watches(t testing.TB, server *servertest.ZooKeeper, f func(path, session string)) {
 	t.Helper()
