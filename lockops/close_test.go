@@ -115,9 +115,7 @@ var closeStates = []struct {
 		got := c.wait(t)
 		c.s.Close()
 		must.Be(t, (<-got).err, lockops.ErrClosed)
-		for _, h := range holds {
-			release(t, h)
-		}
+		release(t, holds...)
 		return false
 	}},
 	{"being granted", func(t *testing.T, c *closing) bool {

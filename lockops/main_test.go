@@ -142,9 +142,11 @@ func acquire(t testing.TB, l lockops.Locker) *lockops.Hold {
 	return must.Have(l.Acquire(within(t)))(t)
 }
 
-func release(t testing.TB, h *lockops.Hold) {
+func release(t testing.TB, holds ...*lockops.Hold) {
 	t.Helper()
-	must.Succeed(t, h.Release(within(t)))
+	for _, h := range holds {
+		must.Succeed(t, h.Release(within(t)))
+	}
 }
 
 type acquired struct {

@@ -69,10 +69,11 @@ func TestLocksWorkOverSlowLinks(t *testing.T) {
 			{300 * ms, 600 * ms, time.Second}, // too short
 			{300 * ms, 600 * ms, 30 * time.Second},
 		} {
-			t.Run(fmt.Sprintf("%s, %v, connecting in %v, TTL %v", kind.Name, link.trip, link.connect, link.ttl), func(t *testing.T) {
+			name := fmt.Sprintf("%s, %v, connecting in %v, TTL %v", kind.Name, link.trip, link.connect, link.ttl)
+			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				l := farAway(t, link.trip, link.connect, addrsOf(mastersOf(kind, masters))...)
-				f := &farCase{T: t, name: kind.Name, link: l, ttl: link.ttl, renewed: make(chan struct{}, 1)}
+				f := &farCase{T: t, name: name, link: l, ttl: link.ttl, renewed: make(chan struct{}, 1)}
 				key, ttl := servertest.UniqueName(t), lockops.WithTTL(link.ttl)
 				f.mine = must.Have(kind.New(l.session(t), key, ttl, lockops.OnRenew(func(time.Time) {
 					select {

@@ -163,9 +163,8 @@ func closeEndsAnAcquire(t *testing.T, server *servertest.ZooKeeper, s *lockops.Z
 	s.Close()
 	must.Be(t, (<-got).err, lockops.ErrClosed, "waiter")
 	isAll(t, context.Cause(h.Context()), lockops.ErrLost, lockops.ErrClosed)
-	if _, err := lockops.NewZKMutex(s, "/lock").Acquire(within(t)); !errors.Is(err, lockops.ErrClosed) {
-		t.Errorf("Acquire after Close: %v, want ErrClosed", err)
-	}
+	_, err := lockops.NewZKMutex(s, "/lock").Acquire(within(t))
+	must.Be(t, err, lockops.ErrClosed, "Acquire after Close")
 	must.Same(t, children(t, server, "/lock"), nil, "nodes left")
 }
 

@@ -112,9 +112,7 @@ func TestZ22_ReadersAreGrantedTogether(t *testing.T) {
 			}
 		}
 	}
-	for _, h := range holds {
-		release(t, h)
-	}
+	release(t, holds...)
 }
 
 // While a waiter is cut off, its directory is created again and another client's node gets its
@@ -290,9 +288,7 @@ func TestALostCreationSparesOtherHolds(t *testing.T) {
 		must.Be(t, h.Extend(within(t)), nil)
 	}
 	must.Equal(t, len(children(t, server, "/lock")), 3, "nodes")
-	for _, h := range readers {
-		release(t, h)
-	}
+	release(t, readers...)
 }
 
 // A session closed while it holds and waits leaves no watches on the server.

@@ -115,9 +115,7 @@ func come(t *testing.T, sessions []*lockops.ZKSession, path, modes string, hold 
 		for i, r := range results {
 			must.Equal(t, len(r), 0, modes, i, "granted during", together)
 		}
-		for _, h := range holds {
-			release(t, h)
-		}
+		release(t, holds...)
 	}
 }
 

@@ -44,24 +44,6 @@ func children(t testing.TB, server *servertest.ZooKeeper, path string) []string 
 	return names
 }
 
-// watches calls f with every watched path and the session that watches it, as the server writes it.
-func watches(t testing.TB, server *servertest.ZooKeeper, f func(path, session string)) {
-	t.Helper()
-	conn := must.Have(net.Dial("tcp", server.Addr))(t)
-	defer conn.Close()
-	must.Have(io.WriteString(conn, "wchp"))(t)
-	answer := must.Have(io.ReadAll(conn))(t)
-	path := ""
-	for line := range strings.Lines(string(answer)) {
-		line = strings.TrimSuffix(line, "\n")
-		if session, ok := strings.CutPrefix(line, "\t"); ok {
-			f(path, session)
-		} else {
-			path = line
-		}
-	}
-}
-
 // watchedBy returns the paths that a session watches.
 func watchedBy(t testing.TB, server *servertest.ZooKeeper, s *lockops.ZKSession) (paths []string) {
 	t.Helper()
@@ -70,21 +52,12 @@ func watchedBy(t testing.TB, server *servertest.ZooKeeper, s *lockops.ZKSession)
 
 func watchedBySession(t testing.TB, server *servertest.ZooKeeper, id int64) (paths []string) {
 	t.Helper()
-	own := fmt.Sprintf("0x%x", uint64(id))
-	watches(t, server, func(path, session string) {
-		if session == own {
+	for path, sessions := range watchers(t, server) {
+		if slices.Contains(sessions, fmt.Sprintf("0x%x", uint64(id))) {
 			paths = append(paths, path)
 		}
-	})
+	}
 	return paths
-}
-
-// watchedByOthers reports whether a session other than s watches a path.
-func watchedByOthers(t testing.TB, server *servertest.ZooKeeper, s *lockops.ZKSession, path string) (watched bool) {
-	t.Helper()
-	own := fmt.Sprintf("0x%x", uint64(s.Conn().SessionID()))
-	watches(t, server, func(p, session string) { watched = watched || p == path && session != own })
-	return watched
 }
 
 func mutexOn(s *lockops.ZKSession, path string, opts ...lockops.Option) maker {
@@ -243,4 +216,29 @@ func readFrame(r io.Reader) ([]byte, error) {
 	frame := append(head, make([]byte, binary.BigEndian.Uint32(head))...)
 	_, err := io.ReadFull(r, frame[4:])
 	return frame, err
+}
+
+// watchers returns the sessions that watch each path, as the server writes them.
+func watchers(t testing.TB, server *servertest.ZooKeeper) map[string][]string {
+	t.Helper()
+	conn := must.Have(net.Dial("tcp", server.Addr))(t)
+	defer conn.Close()
+	must.Have(io.WriteString(conn, "wchp"))(t)
+	sessions, path := make(map[string][]string), ""
+	for line := range strings.Lines(string(must.Have(io.ReadAll(conn))(t))) {
+		line = strings.TrimSuffix(line, "\n")
+		if session, ok := strings.CutPrefix(line, "\t"); ok {
+			sessions[path] = append(sessions[path], session)
+		} else {
+			path = line
+		}
+	}
+	return sessions
+}
+
+// watchedByOthers reports whether a session other than s watches a path.
+func watchedByOthers(t testing.TB, server *servertest.ZooKeeper, s *lockops.ZKSession, path string) bool {
+	t.Helper()
+	own := fmt.Sprintf("0x%x", uint64(s.Conn().SessionID()))
+	return slices.ContainsFunc(watchers(t, server)[path], func(session string) bool { return session != own })
 }
