@@ -1,7 +1,6 @@
 package finding
 
 import (
-	"strings"
 	"testing"
 	"time"
 
@@ -13,50 +12,54 @@ import (
 func TestReplicaFailover(t *testing.T) {
 	t.Parallel()
 	master := func(replicas int, needs bool) inspect.Server {
-		return inspect.Server{Addr: "10.0.0.1:6379", State: inspect.ServerUp, Role: "master", Replicas: replicas, NeedsReplicas: needs}
-	}
-	for name, tt := range map[string]struct {
-		servers []inspect.Server
-		says    string // empty if nothing is found
-	}{
-		"a replica, not waited for":     {[]inspect.Server{master(1, false)}, "does not wait for its replica"},
-		"replicas, not waited for":      {[]inspect.Server{master(3, false)}, "waits for none of its 3 replicas"},
-		"several masters with replicas": {[]inspect.Server{master(2, false), master(2, true), master(1, false)}, "replicas, nor does 1 other:"},
-		"no replica":                    {[]inspect.Server{master(0, false)}, ""},
-		"min-replicas-to-write is set":  {[]inspect.Server{master(2, true)}, ""},
-		"a replica of a replica":        {[]inspect.Server{{Addr: "10.0.0.2:6379", Role: "replica", Replicas: 1}}, ""},
-		"unknown role":                  {[]inspect.Server{{Addr: "10.0.0.2:6379", Replicas: 1}}, ""},
-	} {
-		found := replicaFailover().rule().Backend(&inspect.Backend{Name: "redis", Kind: inspect.Redis, Servers: tt.servers}, now)
-		if (len(found) == 1) != (tt.says != "") {
-			t.Errorf("%s: %+v", name, found)
-			continue
-		}
-		for _, f := range found {
-			readable(t, f)
-			if f.Severity != inspect.Info || !strings.Contains(f.Message, tt.says) {
-				t.Errorf("%s: %+v", name, f)
-			}
+		return inspect.Server{
+			Addr: "10.0.0.1:6379", State: inspect.ServerUp, Role: "master", Replicas: replicas, NeedsReplicas: needs,
 		}
 	}
+	of := func(servers ...inspect.Server) inspect.Case {
+		return inspect.Case{Backend: &inspect.Backend{Name: "redis", Kind: inspect.Redis, Servers: servers}, Now: now}
+	}
+	check(t, "replica-failover",
+		fires("a replica, not waited for", of(master(1, false))),
+		fires("replicas, not waited for", of(master(3, false))),
+		fires("several masters with replicas", of(master(2, false), master(2, true), master(1, false))),
+		silent("no replica", of(master(0, false))),
+		silent("min-replicas-to-write is set", of(master(2, true))),
+		silent("a replica of a replica", of(inspect.Server{Addr: "10.0.0.2:6379", Role: "replica", Replicas: 1})),
+		silent("unknown role", of(inspect.Server{Addr: "10.0.0.2:6379", Replicas: 1})),
+	)
 }
 
 // Many empty directories are reported with the command that finds the idle ones. A few are not.
 func TestEmptyLocks(t *testing.T) {
 	t.Parallel()
-	b := &inspect.Backend{Name: "zk", Kind: inspect.ZooKeeper, Reach: inspect.Reach{Target: "zk://a:2181"}}
-	for count, fires := range map[int]bool{0: false, manyEmpty - 1: false, manyEmpty: true} {
-		b.Empty = inspect.EmptyDirs{Count: count, Oldest: now.Add(-time.Hour), Under: "/locks/o'k", UnderCount: count / 2}
-		found := emptyLocks().rule().Backend(b, now)
-		if (len(found) == 1) != fires {
-			t.Errorf("%d: %+v", count, found)
-			continue
-		}
-		for _, f := range found {
-			readable(t, f)
-			if want := `lockscope sweep 'zk:/locks/o'\''k' zk://a:2181 --idle 24h --max 1000 --dry-run`; !strings.HasSuffix(f.Advice(), want) || f.Evidence["under_count"] != count/2 {
-				t.Errorf("%+v", f)
-			}
-		}
+	empty := func(count int) inspect.Case {
+		return inspect.Case{Now: now, Backend: &inspect.Backend{
+			Name: "zk", Kind: inspect.ZooKeeper, Reach: inspect.Reach{Target: "zk://a:2181"},
+			Empty: inspect.EmptyDirs{Count: count, Oldest: now.Add(-time.Hour), Under: "/locks/o'k", UnderCount: count / 2},
+		}}
 	}
+	check(t, "empty-locks",
+		fires("many", empty(manyEmpty)),
+		silent("one fewer", empty(manyEmpty-1)),
+		silent("none", empty(0)),
+	)
+}
+
+// The message and the evidence have the numbers.
+func TestOutlierClient(t *testing.T) {
+	t.Parallel()
+	with := func(outliers ...inspect.Outlier) inspect.Case {
+		return inspect.Case{Backend: &inspect.Backend{Name: "zk", Kind: inspect.ZooKeeper, Outliers: outliers}, Now: now}
+	}
+	check(t, "outlier-client",
+		fires("two", with(
+			inspect.Outlier{
+				Owner: "worker-7\x1b[2J", Session: 7, Client: "10.0.0.7:5000", Under: "/locks",
+				Entries: 512, Holds: 500, Peers: 40, Usual: 2,
+			},
+			inspect.Outlier{Owner: "worker-8", Under: "/locks", Entries: 60, Holds: 60, Peers: 40, Usual: 2},
+		)),
+		silent("none", with()),
+	)
 }

@@ -2,14 +2,19 @@ package finding
 
 import (
 	"encoding/json"
+	"flag"
 	"fmt"
+	"maps"
+	"os"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 	"unicode"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/lockscope/lockscope/inspect"
@@ -20,63 +25,70 @@ import (
 
 var now = time.Date(2026, 11, 21, 3, 14, 15, 0, time.UTC)
 
-// state is one scripted state for a rule.
+// state is a state of a lock or a backend in which a rule fires or stays silent.
 type state struct {
-	name string
-	c    inspect.Case
-	// fires means that one finding with this severity and confidence is expected, otherwise none.
-	fires      bool
-	severity   inspect.Severity
-	confidence recipe.Confidence
-	// has are parts of the message; evidence is part of the evidence.
-	has      []string
-	evidence map[string]any
-	advice   string // part of the advice
+	name  string
+	c     inspect.Case
+	fires bool
 }
 
-// check runs one rule on states. Some must fire and some must not.
-func check(t *testing.T, rule string, states []state) {
+func fires(name string, c inspect.Case) state { return state{name, c, true} }
+
+func silent(name string, c inspect.Case) state { return state{name, c, false} }
+
+// check runs one rule on states. It must report what testdata/states has in the file with the test's name.
+func check(t *testing.T, rule string, states ...state) {
 	t.Helper()
-	fires, silent := 0, 0
+	var page strings.Builder
+	quiet := 0
 	for _, s := range states {
-		if s.fires {
-			fires++
-		} else {
-			silent++
+		found := diagnose(t, rule, s.c)
+		must.Equal(t, len(found) > 0, s.fires, s.name, "fires", shown(t, found))
+		for i := range found {
+			readable(t, found[i])
+			supported(t, &s.c, &found[i])
 		}
-		t.Run(s.name, func(t *testing.T) {
-			found := diagnose(t, rule, s.c)
-			if !s.fires {
-				for _, f := range found {
-					t.Errorf("unexpected finding: %+v", f)
-				}
-				return
-			}
-			if len(found) == 0 {
-				t.Fatal("found nothing")
-			}
-			f := found[0]
-			if f.Severity != s.severity || f.Confidence != s.confidence {
-				t.Errorf("severity %s, confidence %s; want %s, %s", f.Severity, f.Confidence, s.severity, s.confidence)
-			}
-			for _, part := range s.has {
-				must.Contain(t, f.Message, part, "message")
-			}
-			must.Contain(t, f.Advice(), s.advice, "advice")
-			for key, want := range s.evidence {
-				if got := f.Evidence[key]; !reflect.DeepEqual(got, want) {
-					t.Errorf("evidence %s is %#v, want %#v", key, got, want)
-				}
-			}
-			readable(t, f)
-			for i := range found {
-				supported(t, &s.c, &found[i])
-			}
-		})
+		if s.fires {
+			fmt.Fprintf(&page, "%s\n%s\n", s.name, shown(t, found))
+		} else {
+			quiet++
+		}
 	}
-	if fires == 0 || silent == 0 {
-		t.Errorf("%d states fire and %d do not: both are needed", fires, silent)
+	if quiet == 0 || quiet == len(states) {
+		t.Errorf("of %d states, %d are silent: both kinds are needed", len(states), quiet)
 	}
+	matches(t, "testdata/states/"+t.Name()+".txt", page.String())
+}
+
+// shown writes findings as users see them, with their evidence but for the cause. It has the subject if that is not
+// a contender, and shortens the names of [queue].
+func shown(t *testing.T, found []inspect.Finding) string {
+	t.Helper()
+	var b strings.Builder
+	for _, f := range found {
+		facts := maps.Clone(f.Evidence)
+		delete(facts, "cause")
+		if f.Subject.Contender == "" && !reflect.ValueOf(f.Subject).IsZero() {
+			facts["subject"] = f.Subject
+		}
+		fmt.Fprintf(&b, "  %s, %s: %s\n  do: %s\n  ", f.Severity, f.Confidence, f.Message, f.Advice())
+		encoder := json.NewEncoder(&b)
+		encoder.SetEscapeHTML(false)
+		must.Succeed(t, encoder.Encode(facts))
+	}
+	return strings.ReplaceAll(b.String(), queuePrefix, "_c_…-")
+}
+
+var update = flag.Bool("update", false, "write the files that the findings determine")
+
+// matches compares a text with a file, or writes it there with -update.
+func matches(t *testing.T, file, text string) {
+	t.Helper()
+	if *update {
+		must.Succeed(t, os.WriteFile(file, []byte(text), 0o644))
+	}
+	want := must.Have(os.ReadFile(file))(t)
+	must.Equal(t, cmp.Diff(string(want), text), "", file, "(run with -update to accept)")
 }
 
 func diagnose(t *testing.T, name string, c inspect.Case) []inspect.Finding {
@@ -340,6 +352,11 @@ func TestFindingsFitTheScreen(t *testing.T) {
 	}
 }
 
+// condition is part of the text before a command that releases a lock.
+var condition = regexp.MustCompile(`if |once |cheapest fix|that never expires`)
+
+func revocable(h inspect.Contender) bool { return h.Revocable }
+
 // supported checks that the advised action works on the lock. A release may be advised only with a
 // condition, or as the cheapest fix.
 func supported(t *testing.T, c *inspect.Case, f *inspect.Finding) {
@@ -350,9 +367,9 @@ func supported(t *testing.T, c *inspect.Case, f *inspect.Finding) {
 		switch redis := c.Lock != nil && len(c.Lock.Masters) > 0; {
 		case step.Verb == inspect.VerbTTL && !redis:
 			t.Errorf("a TTL is advised for a lock in ZooKeeper: %s", f.Advice())
-		case step.Verb == inspect.VerbAsk && (redis || !slices.ContainsFunc(c.Lock.Holders, func(h inspect.Contender) bool { return h.Revocable })):
+		case step.Verb == inspect.VerbAsk && (redis || !slices.ContainsFunc(c.Lock.Holders, revocable)):
 			t.Errorf("advice to ask a holder that does not listen: %s", f.Advice())
-		case step.Verb == inspect.VerbRelease && !strings.Contains(words, "if ") && !strings.Contains(words, "once ") && !strings.Contains(words, "cheapest fix"):
+		case step.Verb == inspect.VerbRelease && !condition.MatchString(words):
 			t.Errorf("a release is advised without a condition: %s", f.Advice())
 		}
 	}

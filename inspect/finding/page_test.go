@@ -1,7 +1,6 @@
 package finding
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,13 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/internal/must"
 )
-
-var update = flag.Bool("update", false, "write docs/findings.md")
 
 // page is docs/findings.md.
 func page() string {
@@ -58,14 +53,7 @@ func entry(r *rule) string {
 
 func TestFindingsPageMatchesRules(t *testing.T) {
 	t.Parallel()
-	const name = "../../docs/findings.md"
-	if *update {
-		must.Succeed(t, os.WriteFile(name, []byte(page()), 0o644))
-	}
-	text := must.Have(os.ReadFile(name))(t)
-	if diff := cmp.Diff(string(text), page()); diff != "" {
-		t.Errorf("%s (run with -update to accept):\n%s", name, diff)
-	}
+	matches(t, "../../docs/findings.md", page())
 }
 
 // Every rule has a complete entry and a unique name.
@@ -83,24 +71,23 @@ func TestRulesAreComplete(t *testing.T) {
 	}
 }
 
-// asked matches each rule that a test runs, with check or directly on backends.
-var asked = regexp.MustCompile(`check\(t, "([a-z-]+)"|(\w+)\(\)\.rule\(\)\.Backend\(`)
+// asked matches each test, and each rule that it checks.
+var asked = regexp.MustCompile(`func (Test\w+)|check\(t, "([a-z-]+)"`)
 
-// Every rule is tested with states in which it fires and with near misses.
+// Every rule is tested with states in which it fires and with near misses. No page of states is left over.
 func TestEveryRuleHasItsStates(t *testing.T) {
 	t.Parallel()
-	files := must.Have(filepath.Glob("*_test.go"))(t)
 	have := map[string]bool{}
-	for _, file := range files {
-		text := must.Have(os.ReadFile(file))(t)
-		for _, m := range asked.FindAllSubmatch(text, -1) {
-			have[strings.ReplaceAll(strings.ToLower(string(m[1])+string(m[2])), "-", "")] = true
+	for _, file := range must.Have(filepath.Glob("*_test.go"))(t) {
+		for _, m := range asked.FindAllStringSubmatch(string(must.Have(os.ReadFile(file))(t)), -1) {
+			have[m[1]+m[2]] = true
 		}
 	}
 	for _, r := range all {
-		if !have[strings.ReplaceAll(r.name, "-", "")] {
-			t.Errorf("no test runs %s on states in which it fires and on near misses", r.name)
-		}
+		must.True(t, have[r.name], "no test checks", r.name, "on states in which it fires and on near misses")
+	}
+	for _, page := range must.Have(filepath.Glob("testdata/states/*.txt"))(t) {
+		must.True(t, have[strings.TrimSuffix(filepath.Base(page), ".txt")], page, "has no test")
 	}
 }
 

@@ -8,6 +8,9 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 )
 
+// queuePrefix begins the names of [queue].
+const queuePrefix = "_c_e3b0c44298fc1c149afbf4c8996fb924-"
+
 // queue returns a ZooKeeper mutex with n contenders that came a second ago, each behind the
 // previous one.
 func queue(library string, n int) *inspect.Lock {
@@ -17,8 +20,9 @@ func queue(library string, n int) *inspect.Lock {
 	}
 	for i := range n {
 		c := inspect.Contender{
-			Name: inspect.Untrusted(fmt.Sprintf("_c_e3b0c44298fc1c149afbf4c8996fb924-lock-%010d", i)), Sequence: int32(i), Sequential: true, State: inspect.Holding, Count: 1,
-			Owner: inspect.Owner{Session: int64(i + 1)}, Since: now.Add(-time.Second), BlockedBelow: int32(n - i - 1), Czxid: int64(i + 1),
+			Name:     inspect.Untrusted(fmt.Sprintf(queuePrefix+"lock-%010d", i)),
+			Sequence: int32(i), Sequential: true, State: inspect.Holding, Count: 1, Owner: inspect.Owner{Session: int64(i + 1)},
+			Since: now.Add(-time.Second), BlockedBelow: int32(n - i - 1), Czxid: int64(i + 1),
 		}
 		if i == 0 {
 			l.Holders = append(l.Holders, c)
