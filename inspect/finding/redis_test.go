@@ -42,9 +42,9 @@ func TestMinorityLeftover(t *testing.T) {
 	check(t, "minority-leftover",
 		fires("one of three", present(votes("a--", time.Minute))),
 		fires("it lasts", present(votes("-a-", 30*time.Second), seen(history()))),
-		fires("one of rueidislock's three keys", present(inspect.KeyLock(inspect.ID{Backend: "redis", Path: "rueidislock:0:a"}, []inspect.Vote{{
+		fires("one of rueidislock's three keys", present(record("rueidislock:0:a", inspect.Vote{
 			Addr: "r1", Up: true, Held: &recipe.Record{Recipe: "rueidislock", Kind: "mutex", Partial: []string{"v"}},
-		}}, now))),
+		}))),
 		silent("just set: its client asks the others", present(votes("a--", time.Minute), seen(history()))),
 		silent("a quorum", present(votes("aa-", time.Minute))),
 		silent("the silent masters could hold it too", present(votes("a!-", time.Minute))),
@@ -98,9 +98,10 @@ func TestNoTTL(t *testing.T) {
 			valued(endless("a", "jedis-lock", 0), "0c4f1b2e-9d8a-4f6f-b1f0-a7c3d5e60718:1479560000123")),
 		silent("keys with expiry", endless("aaa", "redsync")),
 		silent("a foreign value", endless("f", "", 0)),
-		silent("the permits of a Redisson semaphore", present(inspect.KeyLock(inspect.ID{Backend: "redis", Path: "s"}, []inspect.Vote{{
-			Addr: "r1", Up: true, Present: true, NoExpiry: true, Held: &recipe.Record{Recipe: "redisson", Kind: "semaphore", Opaque: true},
-		}}, now))),
+		silent("the permits of a Redisson semaphore", present(record("s", inspect.Vote{
+			Addr: "r1", Up: true, Present: true, NoExpiry: true,
+			Held: &recipe.Record{Recipe: "redisson", Kind: "semaphore", Opaque: true},
+		}))),
 		silent("znodes have none",
 			present(with(queue("shedlock", 1), holder(func(h *inspect.Contender) { h.NoExpiry = true })))),
 	)
@@ -116,19 +117,21 @@ func renewing(ago time.Duration, changes ...func(*inspect.History)) *inspect.His
 
 func TestRenewalStopped(t *testing.T) {
 	t.Parallel()
+	late := seen(renewing(26 * time.Second))
+	unread := func(l *inspect.Lock) { l.ReadAt = now.Add(-2 * time.Second) }
+	down := func(l *inspect.Lock) { l.Masters[0].Up = false }
+	rare := func(h *inspect.History) { h.Renewal.Count = 2 }
 	check(t, "renewal-stopped",
-		fires("two renewals were missed", present(votes("a", 4*time.Second), seen(renewing(26*time.Second)))),
+		fires("two renewals were missed", present(votes("a", 4*time.Second), late)),
 		silent("late by two and a half intervals", present(votes("a", 5*time.Second), seen(renewing(25*time.Second)))),
-		silent("not read when it was due",
-			present(with(votes("a", 4*time.Second), func(l *inspect.Lock) { l.ReadAt = now.Add(-2 * time.Second) }), seen(renewing(26*time.Second)))),
+		silent("not read when it was due", present(with(votes("a", 4*time.Second), unread), late)),
 		silent("too few renewals for a rhythm",
-			present(votes("a", 4*time.Second), seen(renewing(26*time.Second, func(h *inspect.History) { h.Renewal.Count = 2 })))),
+			present(votes("a", 4*time.Second), seen(renewing(26*time.Second, rare)))),
 		silent("never renewed", present(votes("a", 4*time.Second), seen(history()))),
-		silent("its TTL shows a renewal", present(votes("a", 28*time.Second), seen(renewing(26*time.Second)))),
-		silent("the master is silent",
-			present(with(votes("a", 4*time.Second), func(l *inspect.Lock) { l.Masters[0].Up = false }), seen(renewing(26*time.Second)))),
+		silent("its TTL shows a renewal", present(votes("a", 28*time.Second), late)),
+		silent("the master is silent", present(with(votes("a", 4*time.Second), down), late)),
 		silent("it has expired", present(votes("a", -time.Second), seen(renewing(31*time.Second)))),
-		silent("it was released", present(votes("-", 0), seen(renewing(26*time.Second)))),
+		silent("it was released", present(votes("-", 0), late)),
 		silent("no history", present(votes("a", 4*time.Second))),
 	)
 }
@@ -139,26 +142,27 @@ func TestZombieRenewal(t *testing.T) {
 		return with(votes("a", 25*time.Second), append(changes, holder(func(h *inspect.Contender) { h.HeldSince = now.Add(-d) }))...)
 	}
 	noHolds := func(h *inspect.History) { h.Holds = inspect.Spans{} }
+	longHolds := func(h *inspect.History) { h.Holds.P99 = 10 * time.Minute }
+	watchedForLong := func(h *inspect.History) { h.Since = now.Add(-time.Hour) }
 	waiting := func(l *inspect.Lock) { l.State = inspect.StateContended }
+	deadWaiter := func(l *inspect.Lock) { l.Waiters = fair(deadAt(0)).Waiters[:1] }
+	perhaps := func(l *inspect.Lock) { l.KindConfidence = recipe.Possible }
+	long := func(l *inspect.Lock) { l.ExpectedHold = 40 * time.Minute }
 	check(t, "zombie-renewal",
 		fires("renewed far longer than its holds last", present(held(time.Hour), seen(renewing(time.Second)))),
 		fires("others wait", present(held(time.Hour, waiting), seen(renewing(time.Second, noHolds)))),
 		silent("the waiter is most likely gone",
-			present(held(time.Hour, func(l *inspect.Lock) { l.Waiters = fair(deadAt(0)).Waiters[:1] }), seen(renewing(time.Second, noHolds)))),
-		fires("held at the first read",
-			present(votes("a", 25*time.Second), seen(renewing(time.Second, func(h *inspect.History) { h.Since = now.Add(-time.Hour) })))),
+			present(held(time.Hour, deadWaiter), seen(renewing(time.Second, noHolds)))),
+		fires("held at the first read", present(votes("a", 25*time.Second), seen(renewing(time.Second, watchedForLong)))),
 		silent("no waiters, and nothing to compare with",
 			present(held(time.Hour), seen(renewing(time.Second, noHolds)))),
 		silent("not for long", present(held(9*time.Minute, waiting), seen(renewing(time.Second)))),
-		silent("its holds last as long",
-			present(held(time.Hour, waiting), seen(renewing(time.Second, func(h *inspect.History) { h.Holds.P99 = 10 * time.Minute })))),
+		silent("its holds last as long", present(held(time.Hour, waiting), seen(renewing(time.Second, longHolds)))),
 		silent("no longer renewed", present(held(time.Hour), seen(renewing(26*time.Second)))),
-		silent("a leader",
-			present(held(time.Hour, waiting, func(l *inspect.Lock) { l.Kind = inspect.KindElection }), seen(renewing(time.Second)))),
+		silent("a leader", present(held(time.Hour, waiting, asElection), seen(renewing(time.Second)))),
 		fires("perhaps a leader",
-			present(held(time.Hour, waiting, func(l *inspect.Lock) { l.Kind, l.KindConfidence = inspect.KindElection, recipe.Possible }), seen(renewing(time.Second, noHolds)))),
-		silent("within twice the expected time",
-			present(held(time.Hour, waiting, func(l *inspect.Lock) { l.ExpectedHold = 40 * time.Minute }), seen(renewing(time.Second)))),
+			present(held(time.Hour, waiting, asElection, perhaps), seen(renewing(time.Second, noHolds)))),
+		silent("within twice the expected time", present(held(time.Hour, waiting, long), seen(renewing(time.Second)))),
 		silent("no history", present(held(time.Hour, waiting))),
 	)
 }
@@ -192,6 +196,9 @@ func TestMasterRestarted(t *testing.T) {
 		}
 		return l
 	}
+	recent := past(func(h *inspect.History) { h.LongestTTL = time.Minute })
+	unknown := func(c *inspect.Case) { c.Backend = &inspect.Backend{Servers: []inspect.Server{{Addr: "r3"}}} }
+	before := with(votes("aa-", 10*time.Second), since(10*time.Second), last(31*time.Second))
 	check(t, "master-restarted",
 		fires("up for less than the key's TTL",
 			present(with(votes("aa-", time.Minute), since(40*time.Second)), up(30*time.Second))),
@@ -208,18 +215,17 @@ func TestMasterRestarted(t *testing.T) {
 			present(with(votes("aa-", time.Minute), asked(20*time.Second)), up(30*time.Second))),
 		silent("it is just being taken", present(votes("a--", time.Minute), up(30*time.Second))),
 		silent("the others are about to follow",
-			present(votes("aa-", time.Minute), up(30*time.Second), seen(past(func(h *inspect.History) { h.LongestTTL = time.Minute })))),
+			present(votes("aa-", time.Minute), up(30*time.Second), seen(recent))),
 		silent("up for longer than the key's TTL", present(votes("aa-", 10*time.Second), up(30*time.Second))),
 		silent("it has the key", present(votes("aaa", time.Minute), up(30*time.Second))),
 		silent("no master has the key", present(votes("---", time.Minute), up(30*time.Second), seen(history()))),
 		silent("it does not answer", present(votes("aa!", time.Minute), up(30*time.Second))),
-		silent("its start is unknown",
-			present(votes("aa-", time.Minute), func(c *inspect.Case) { c.Backend = &inspect.Backend{Servers: []inspect.Server{{Addr: "r3"}}} })),
+		silent("its start is unknown", present(votes("aa-", time.Minute), unknown)),
 		silent("the servers are unknown", present(votes("aa-", time.Minute))),
 		silent("the lock was taken after the restart",
 			present(with(votes("aa-", time.Minute), since(10*time.Second)), up(30*time.Second))),
 		silent("taken after the restart, held there by another before",
-			present(with(votes("aa-", 10*time.Second), since(10*time.Second), last(31*time.Second)), up(30*time.Second), seen(history()))),
+			present(before, up(30*time.Second), seen(history()))),
 		fires("taken before, never expires", present(with(endless(), since(time.Hour)), up(30*time.Minute))),
 		silent("never expires, taken at an unknown time", present(endless(), up(30*time.Minute))),
 	)
@@ -297,18 +303,21 @@ func TestStarvation(t *testing.T) {
 
 func TestEvictionRisk(t *testing.T) {
 	t.Parallel()
+	server := func(addr string, most int64, policy string) inspect.Server {
+		return inspect.Server{Addr: addr, MaxMemory: most, EvictionPolicy: policy}
+	}
 	full := func(servers ...inspect.Server) inspect.Case {
 		return inspect.Case{Backend: &inspect.Backend{Kind: inspect.Redis, Servers: servers}, Now: now}
 	}
 	check(t, "eviction-risk",
 		fires("allkeys",
-			full(inspect.Server{Addr: "r1", MaxMemory: 256 << 20, EvictionPolicy: "allkeys-lru"}, inspect.Server{Addr: "r2", MaxMemory: 1 << 30, EvictionPolicy: "volatile-ttl"})),
+			full(server("r1", 256<<20, "allkeys-lru"), server("r2", 1<<30, "volatile-ttl"))),
 		fires("three",
-			full(inspect.Server{Addr: "r1", MaxMemory: 1, EvictionPolicy: "allkeys-lru"}, inspect.Server{Addr: "r2", MaxMemory: 1, EvictionPolicy: "allkeys-lru"}, inspect.Server{Addr: "r3", MaxMemory: 1, EvictionPolicy: "allkeys-lru"})),
-		fires("volatile", full(inspect.Server{Addr: "r1", MaxMemory: 1, EvictionPolicy: "volatile-lru"})),
-		silent("noeviction", full(inspect.Server{Addr: "r1", MaxMemory: 1 << 30, EvictionPolicy: "noeviction"})),
-		silent("no limit", full(inspect.Server{Addr: "r1", EvictionPolicy: "allkeys-lru"})),
-		silent("the policy is not known", full(inspect.Server{Addr: "r1", MaxMemory: 1 << 30})),
+			full(server("r1", 1, "allkeys-lru"), server("r2", 1, "allkeys-lru"), server("r3", 1, "allkeys-lru"))),
+		fires("volatile", full(server("r1", 1, "volatile-lru"))),
+		silent("noeviction", full(server("r1", 1<<30, "noeviction"))),
+		silent("no limit", full(server("r1", 0, "allkeys-lru"))),
+		silent("the policy is not known", full(server("r1", 1<<30, ""))),
 	)
 }
 

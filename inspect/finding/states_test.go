@@ -73,6 +73,15 @@ func with(l *inspect.Lock, changes ...func(*inspect.Lock)) *inspect.Lock {
 	return l
 }
 
+// record returns a key as one master has it.
+func record(key string, v inspect.Vote) *inspect.Lock {
+	return inspect.KeyLock(inspect.ID{Backend: "redis", Path: key}, []inspect.Vote{v}, now)
+}
+
+func noWaiters(l *inspect.Lock) { l.Waiters, l.State = nil, inspect.StateHeld }
+
+func asElection(l *inspect.Lock) { l.Kind = inspect.KindElection }
+
 // holder and waiter change the first holder and the first waiter.
 func holder(change func(*inspect.Contender)) func(*inspect.Lock) {
 	return func(l *inspect.Lock) { change(&l.Holders[0]) }

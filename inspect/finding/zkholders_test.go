@@ -11,34 +11,37 @@ import (
 func TestPersistentContender(t *testing.T) {
 	t.Parallel()
 	persistent := func(c *inspect.Contender) { c.Persistent, c.Owner.Session = true, 0 }
+	lease := func(c *inspect.Contender) { c.ExpiresAt = now.Add(time.Minute) }
+	of := func(library string) func(*inspect.Contender) {
+		return func(c *inspect.Contender) { c.Special = inspect.Special{Recipe: library} }
+	}
 	check(t, "persistent-contender",
 		fires("a holder", present(with(queue("kazoo", 3), holder(persistent)))),
 		fires("two waiters",
 			present(with(queue("sequential", 3), waiter(persistent), func(l *inspect.Lock) { persistent(&l.Waiters[1]) }))),
-		fires("another library's among ShedLock's", present(with(queue("shedlock", 2), waiter(func(w *inspect.Contender) {
-			persistent(w)
-			w.Special = inspect.Special{Recipe: "kazoo"}
-		})))),
+		fires("another library's among ShedLock's",
+			present(with(queue("shedlock", 2), waiter(persistent), waiter(of("kazoo"))))),
 		silent("ephemeral contenders", present(queue("kazoo", 3))),
 		silent("ShedLock's are by design", present(with(queue("shedlock", 1), holder(persistent)))),
 		silent("Helix's are by design", present(with(queue("helix", 1), holder(persistent)))),
 		silent("kazoo's leases are by design, since they expire",
-			present(with(queue("kazoo", 1), holder(func(h *inspect.Contender) { persistent(h); h.ExpiresAt = now.Add(time.Minute) })))),
-		silent("Hive's explicit ones are by design", present(with(queue("curator", 1), holder(func(h *inspect.Contender) {
-			persistent(h)
-			h.Special = inspect.Special{Recipe: "hive"}
-		})))),
+			present(with(queue("kazoo", 1), holder(persistent), holder(lease)))),
+		silent("Hive's explicit ones are by design",
+			present(with(queue("curator", 1), holder(persistent), holder(of("hive"))))),
 	)
+}
+
+// held and came return a queue whose first contender was granted the lock, or joined, this long ago.
+func held(d time.Duration) *inspect.Lock {
+	return with(came(48*time.Hour), holder(func(h *inspect.Contender) { h.HeldSince = now.Add(-d) }))
+}
+
+func came(d time.Duration) *inspect.Lock {
+	return with(queue("kazoo", 3), holder(func(h *inspect.Contender) { h.Since = now.Add(-d) }))
 }
 
 func TestStuckHolder(t *testing.T) {
 	t.Parallel()
-	held := func(d time.Duration) *inspect.Lock {
-		return with(queue("kazoo", 3), holder(func(h *inspect.Contender) { h.Since, h.HeldSince = now.Add(-48*time.Hour), now.Add(-d) }))
-	}
-	came := func(d time.Duration) *inspect.Lock {
-		return with(queue("kazoo", 3), holder(func(h *inspect.Contender) { h.Since = now.Add(-d) }))
-	}
 	leads := func(l *inspect.Lock, sure recipe.Confidence) *inspect.Lock {
 		l.Kind, l.KindConfidence = inspect.KindElection, sure
 		return l
@@ -52,30 +55,39 @@ func TestStuckHolder(t *testing.T) {
 	watched := func(d time.Duration) *inspect.History {
 		return past(func(h *inspect.History) { h.Since, h.Holds = now.Add(-d), inspect.Spans{} })
 	}
+	lease := func(h *inspect.Contender) { h.Persistent, h.ExpiresAt = true, now.Add(time.Hour) }
+	noHandoff := past(func(h *inspect.History) { h.Since, h.Holds, h.Grants = now.Add(-4*time.Hour), inspect.Spans{}, 0 })
+	inCycle := func(ties ...inspect.Tie) func(*inspect.Case) {
+		return func(c *inspect.Case) { c.Cycle = &inspect.Cycle{Locks: []inspect.ID{c.Lock.ID}, Ties: ties} }
+	}
+	stuckAfter := func(d time.Duration) func(*inspect.Case) { return func(c *inspect.Case) { c.StuckAfter = d } }
+	ahead := func(c *inspect.Case) { // our clock was set an hour ahead
+		h, clock := &c.Lock.Holders[0], inspect.LeaderClock{Known: true, Offset: -time.Hour, From: 1}
+		h.Since, h.Seen = now.Add(-time.Hour-5*time.Minute), now.Add(-time.Hour-4*time.Minute)
+		c.Offset, c.Backend = -time.Hour, &inspect.Backend{Clock: clock}
+	}
+	listed := func(h *inspect.Contender) { h.Since, h.Owner, h.Czxid = time.Time{}, inspect.Owner{}, 0 }
 	check(t, "stuck-holder",
 		fires("over the limit", present(held(11*time.Minute))),
 		silent("a lease, which is held until its end",
-			present(with(held(time.Hour), holder(func(h *inspect.Contender) { h.Persistent, h.ExpiresAt = true, now.Add(time.Hour) })))),
+			present(with(held(time.Hour), holder(lease)))),
 		silent("just under the limit", present(held(10*time.Minute-time.Second))),
-		silent("no waiters",
-			present(with(held(time.Hour), func(l *inspect.Lock) { l.Waiters, l.State = nil, inspect.StateHeld }))),
+		silent("no waiters", present(with(held(time.Hour), noWaiters))),
 		silent("all waiters are most likely gone", present(with(held(time.Hour), deadAt(0), deadAt(1)))),
 		fires("one of the waiters is most likely gone", present(with(held(time.Hour), deadAt(0)))),
 		fires("waiters are known only by number",
 			present(with(held(time.Hour), func(l *inspect.Lock) { l.Waiters, l.WaitersAtLeast = nil, 3 }))),
 		fires("waiters are unknown", present(with(held(time.Hour), func(l *inspect.Lock) { l.Waiters = nil }))),
-		fires("a deadlock is possibly the reason", present(held(time.Hour), func(c *inspect.Case) {
-			c.Cycle = &inspect.Cycle{Locks: []inspect.ID{c.Lock.ID}, Ties: []inspect.Tie{{Certainty: recipe.Possible}}}
-		})),
-		silent("a deadlock is the reason",
-			present(held(time.Hour), func(c *inspect.Case) { c.Cycle = &inspect.Cycle{Locks: []inspect.ID{c.Lock.ID}} })),
-		silent("a leader", present(with(held(time.Hour), func(l *inspect.Lock) { l.Kind = inspect.KindElection }))),
+		fires("a deadlock is possibly the reason",
+			present(held(time.Hour), inCycle(inspect.Tie{Certainty: recipe.Possible}))),
+		silent("a deadlock is the reason", present(held(time.Hour), inCycle())),
+		silent("a leader", present(with(held(time.Hour), asElection))),
 		silent("certainly a leader, by its nodes' names", present(leads(held(time.Hour), recipe.Certain))),
 		fires("perhaps a leader, by a word of the path", present(leads(held(time.Hour), recipe.Possible))),
 		fires("a configured time also counts for a possible election",
 			present(expected(leads(held(3*time.Minute), recipe.Likely), time.Minute))),
 		silent("perhaps a leader, without waiters",
-			present(with(leads(held(time.Hour), recipe.Possible), func(l *inspect.Lock) { l.Waiters, l.State = nil, inspect.StateHeld }))),
+			present(with(leads(held(time.Hour), recipe.Possible), noWaiters))),
 		fires("a holder that can be asked is asked first",
 			present(with(held(time.Hour), holder(func(h *inspect.Contender) { h.Revocable = true })))),
 		silent("perhaps a leader, for a short while", present(leads(held(time.Minute), recipe.Likely))),
@@ -83,8 +95,7 @@ func TestStuckHolder(t *testing.T) {
 			present(leads(held(time.Hour), recipe.Possible), seen(history()))),
 		silent("held again and again, but an election for sure",
 			present(leads(held(time.Hour), recipe.Certain), seen(history()))),
-		fires("no handoff was seen for hours",
-			present(came(5*time.Hour), seen(past(func(h *inspect.History) { h.Since, h.Holds, h.Grants = now.Add(-4*time.Hour), inspect.Spans{}, 0 })))),
+		fires("no handoff was seen for hours", present(came(5*time.Hour), seen(noHandoff))),
 		fires("over twice the expected time", present(expected(held(21*time.Minute), 10*time.Minute))),
 		silent("within twice the expected time, over the general limit",
 			present(expected(held(19*time.Minute), 10*time.Minute))),
@@ -93,13 +104,11 @@ func TestStuckHolder(t *testing.T) {
 		fires("expected to be short", present(expected(held(3*time.Second), time.Second))),
 		silent("a semaphore with a free permit",
 			present(with(held(time.Hour), func(l *inspect.Lock) { l.Kind, l.Limit = inspect.KindSemaphore, 2 }))),
-		fires("the operator's own limit",
-			present(held(2*time.Second), func(c *inspect.Case) { c.StuckAfter = time.Second })),
+		fires("the operator's own limit", present(held(2*time.Second), stuckAfter(time.Second))),
 		fires("one of two readers", present(with(held(11*time.Minute), func(l *inspect.Lock) {
 			l.Kind, l.Holders = inspect.KindRW, append(l.Holders, l.Holders[0])
 		}))),
-		silent("under a longer limit of the operator",
-			present(held(time.Hour), func(c *inspect.Case) { c.StuckAfter = 2 * time.Hour })),
+		silent("under a longer limit of the operator", present(held(time.Hour), stuckAfter(2*time.Hour))),
 		fires("earlier because of its own history", present(held(12*time.Second), seen(history()))),
 		silent("under ten times its usual time", present(held(9*time.Second), seen(history()))),
 		silent("too few holds to know the usual time", present(held(12*time.Second), seen(fewHolds))),
@@ -113,18 +122,13 @@ func TestStuckHolder(t *testing.T) {
 		fires("granted during a gap", present(came(time.Hour), seen(watched(time.Hour)), func(c *inspect.Case) {
 			c.Lock.Holders[0].Seen = now.Add(-time.Minute)
 		})),
-		silent("seen for longer than it has existed: our clock was set ahead", present(came(time.Hour), seen(watched(time.Hour)), func(c *inspect.Case) {
-			c.Lock.Holders[0].Since, c.Lock.Holders[0].Seen = now.Add(-time.Hour-5*time.Minute), now.Add(-time.Hour-4*time.Minute)
-			c.Offset, c.Backend = -time.Hour, &inspect.Backend{Clock: inspect.LeaderClock{Known: true, Offset: -time.Hour, From: 1}}
-		})),
-		silent("listed only",
-			present(with(queue("kazoo", 3), holder(func(h *inspect.Contender) { h.Since, h.Owner, h.Czxid = time.Time{}, inspect.Owner{}, 0 })), seen(watched(time.Minute)))),
+		silent("seen for longer than it has existed: our clock was set ahead",
+			present(came(time.Hour), seen(watched(time.Hour)), ahead)),
+		silent("listed only", present(with(queue("kazoo", 3), holder(listed)), seen(watched(time.Minute)))),
 		silent("its times are unknown",
 			present(with(queue("kazoo", 2), holder(func(h *inspect.Contender) { h.Since = time.Time{} })))),
-		silent("the backend's clock is behind",
-			present(held(11*time.Minute), func(c *inspect.Case) { c.Offset = -2 * time.Minute })),
-		fires("the backend's clock is ahead",
-			present(held(9*time.Minute), func(c *inspect.Case) { c.Offset = 2 * time.Minute })),
+		silent("the backend's clock is behind", present(held(11*time.Minute), offset(-2*time.Minute))),
+		fires("the backend's clock is ahead", present(held(9*time.Minute), offset(2*time.Minute))),
 		silent("no holder", present(inspect.FreeDirectory(inspect.ID{Backend: "zk", Path: "/l"}, nil, now))),
 	)
 }
@@ -132,23 +136,23 @@ func TestStuckHolder(t *testing.T) {
 // The server's clock is or may be an hour off, so only the known bounds of the hold count.
 func TestStuckHolderByTheServersClock(t *testing.T) {
 	t.Parallel()
-	came := func(d time.Duration) *inspect.Lock {
-		return with(queue("kazoo", 3), holder(func(h *inspect.Contender) { h.Since = now.Add(-d) }))
-	}
-	held := func(d time.Duration) *inspect.Lock {
-		return with(came(48*time.Hour), holder(func(h *inspect.Contender) { h.HeldSince = now.Add(-d) }))
-	}
 	watched := past(func(h *inspect.History) { h.Since, h.Holds = now.Add(-15*time.Minute), inspect.Spans{} })
+	atOnce := func(h *inspect.Contender) { h.HeldSince = h.Since }
+	leader := func(led time.Duration) inspect.LeaderClock {
+		return inspect.LeaderClock{From: 5 << 32, Known: true, Oldest: now.Add(-led)}
+	}
+	waits := func(c *inspect.Case) { // the holder watches the next node
+		c.Lock.Holders[0].Owner.Session = 7
+		c.Watches = &inspect.WatchTable{Sessions: map[string][]int64{c.Lock.Node(&c.Lock.Waiters[0]): {7}}}
+	}
 	check(t, "stuck-holder",
-		fires("a holder that may still wait for its turn", present(with(held(time.Hour), holder(func(h *inspect.Contender) { h.Owner.Session = 7 })), func(c *inspect.Case) {
-			c.Watches = &inspect.WatchTable{Sessions: map[string][]int64{c.Lock.Node(&c.Lock.Waiters[0]): {7}}}
-		})),
+		fires("a holder that may still wait for its turn", present(held(time.Hour), waits)),
 		fires("by a clock that could not be compared",
 			present(came(time.Hour), datedBy(inspect.LeaderClock{From: 1, Newest: now.Add(-58 * time.Minute)}))),
 		fires("the servers' own clock dated something much later",
 			present(came(time.Hour), datedBy(inspect.LeaderClock{From: 1, Newest: now.Add(-20 * time.Minute)}))),
 		fires("granted at its creation, by a clock that could not be compared",
-			present(with(came(time.Hour), holder(func(h *inspect.Contender) { h.HeldSince = h.Since })), datedBy(inspect.LeaderClock{From: 1}))),
+			present(with(came(time.Hour), holder(atOnce)), datedBy(inspect.LeaderClock{From: 1}))),
 		fires("seen to hold for that long, whatever the clock",
 			present(came(time.Hour), seen(watched), datedBy(inspect.LeaderClock{From: 1}))),
 		fires("its grant was seen, whatever the clock",
@@ -156,11 +160,13 @@ func TestStuckHolderByTheServersClock(t *testing.T) {
 		silent("the leader's clock is an hour behind",
 			present(came(time.Hour+time.Minute), datedBy(inspect.LeaderClock{From: 1, Known: true, Offset: -time.Hour}))),
 		fires("dated by a former leader, whose clock is unknown",
-			present(came(time.Hour), datedBy(inspect.LeaderClock{From: 5 << 32, Known: true, Oldest: now.Add(-time.Minute)}))),
+			present(came(time.Hour), datedBy(leader(time.Minute)))),
 		fires("dated by a former leader, but the current one has led for a long time",
-			present(came(time.Hour), datedBy(inspect.LeaderClock{From: 5 << 32, Known: true, Oldest: now.Add(-20 * time.Minute)}))),
+			present(came(time.Hour), datedBy(leader(20*time.Minute)))),
 	)
 }
+
+func offset(d time.Duration) func(*inspect.Case) { return func(c *inspect.Case) { c.Offset = d } }
 
 // datedBy sets the leader's clock that dates the contenders.
 func datedBy(clock inspect.LeaderClock) func(*inspect.Case) {
@@ -210,6 +216,10 @@ func TestGhostOwner(t *testing.T) {
 		return with(queue("curator", 2), func(l *inspect.Lock) { l.Holders[0].Since, l.Waiters[0].Since = now.Add(-age), now.Add(-age) })
 	}
 	reader := with(votes("a", time.Minute), func(l *inspect.Lock) { l.Kind, l.Recipe, l.Holders[0].Dead = inspect.KindRW, "redisson", true })
+	ageless := func(c *inspect.Contender) { c.Since = time.Time{} }
+	seenNow := func(c *inspect.Contender) { c.Seen = now }
+	impatient := func(c *inspect.Contender) { c.Owner.SessionTimeout = time.Second }
+	silentFor := func(id int64) inspect.Session { return heard(id, 25*time.Second) }
 	check(t, "ghost-owner",
 		fires("the holder is connected nowhere", present(old(time.Minute), known(true, now, heard(2, 0)))),
 		fires("a waiter is connected nowhere", present(old(time.Minute), known(true, now, heard(1, 0)))),
@@ -221,9 +231,8 @@ func TestGhostOwner(t *testing.T) {
 			present(old(time.Minute), known(true, now, heard(2, 0)), disturbed(43*time.Second))),
 		fires("a server began to serve 45 s ago",
 			present(old(time.Minute), known(true, now, heard(2, 0)), disturbed(45*time.Second))),
-		fires("a server began to serve 3 s ago, and its timeout is 1 s", present(old(time.Minute), known(true, now, heard(2, 0)), disturbed(3*time.Second), func(c *inspect.Case) {
-			c.Lock.Holders[0].Owner.SessionTimeout = time.Second
-		})),
+		fires("a server began to serve 3 s ago, and its timeout is 1 s",
+			present(with(old(time.Minute), holder(impatient)), known(true, now, heard(2, 0)), disturbed(3*time.Second))),
 		fires("it came after the server began to serve",
 			present(old(20*time.Second), known(true, now, heard(2, 0)), disturbed(30*time.Second))),
 		fires("watched, and first missed now: it will time out",
@@ -238,16 +247,15 @@ func TestGhostOwner(t *testing.T) {
 		silent("it came after the table was read", present(old(time.Minute), known(true, now.Add(-2*time.Minute)))),
 		silent("it came while the table was read", present(old(4*time.Second), known(true, now))),
 		silent("the backend's clock is behind: it came after the table",
-			present(old(time.Minute), known(true, now.Add(-time.Minute)), func(c *inspect.Case) { c.Offset = -time.Minute })),
+			present(old(time.Minute), known(true, now.Add(-time.Minute)), offset(-time.Minute))),
 		silent("the table's age is unknown, and it came recently",
 			present(old(50*time.Second), known(true, time.Time{}))),
 		fires("the table's age is unknown, and it came long ago",
 			present(old(2*time.Minute), known(true, time.Time{}))),
-		silent("it came after the table, by an unknown clock", present(old(time.Minute), known(true, now.Add(-10*time.Second)), func(c *inspect.Case) {
-			c.Lock.Holders[0].Seen, c.Lock.Waiters[0].Seen = now, now
-		})),
+		silent("it came after the table, by an unknown clock",
+			present(with(old(time.Minute), holder(seenNow), waiter(seenNow)), known(true, now.Add(-10*time.Second)))),
 		silent("its age is unknown",
-			present(with(old(0), func(l *inspect.Lock) { l.Holders[0].Since, l.Waiters[0].Since = time.Time{}, time.Time{} }), known(true, now))),
+			present(with(old(0), holder(ageless), waiter(ageless)), known(true, now))),
 		fires("not heard from for longer than its timeout and two ticks",
 			present(old(time.Minute), known(true, now, heard(1, 15*time.Second), heard(2, 0)))),
 		silent("the server ends its session at the next tick",
@@ -255,7 +263,7 @@ func TestGhostOwner(t *testing.T) {
 		silent("heard from within its timeout",
 			present(old(time.Minute), known(true, now, heard(1, 9*time.Second), heard(2, 0)))),
 		silent("the table is old, not the contact",
-			present(old(time.Minute), known(true, now.Add(-20*time.Second), heard(1, 25*time.Second), heard(2, 25*time.Second)))),
+			present(old(time.Minute), known(true, now.Add(-20*time.Second), silentFor(1), silentFor(2)))),
 		silent("the last contact is unknown",
 			present(old(time.Minute), known(true, now, inspect.Session{ID: 1, Timeout: time.Second}, heard(2, 0)))),
 		fires("a dead Redisson reader", present(reader)),

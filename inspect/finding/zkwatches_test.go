@@ -123,7 +123,6 @@ func TestMissingWatchOnDeletedNode(t *testing.T) {
 			c.Sessions[id] = inspect.Session{ID: id, Timeout: timeout}
 		}
 	}
-	disturbed := func(c *inspect.Case) { c.Backend = &inspect.Backend{DisturbedAt: now.Add(-time.Second)} }
 	check(t, "missing-watch",
 		fires("it watches a node that is gone", gone(inspect.Unconfirmed, inspect.WatchSettle)),
 		fires("and surely not the right one", gone(inspect.Missing, inspect.WatchSettle, sessions(1, 2))),
@@ -137,9 +136,14 @@ func TestMissingWatchOnDeletedNode(t *testing.T) {
 		fires("its session would have ended by now",
 			gone(inspect.Missing, inspect.WatchSettle, contact(10*time.Second))),
 		fires("its client has been heard from since", gone(inspect.Missing, inspect.WatchSettle, heard(time.Second))),
-		silent("its client may be reconnecting", gone(inspect.Missing, inspect.WatchSettle, disturbed)),
+		silent("its client may be reconnecting", gone(inspect.Missing, inspect.WatchSettle, reconnecting)),
 	)
 }
+
+// allGone says that no client is connected; reconnecting, that clients may still be moving between servers.
+func allGone(c *inspect.Case) { c.Sessions, c.AllSessions = map[int64]inspect.Session{}, true }
+
+func reconnecting(c *inspect.Case) { c.Backend = &inspect.Backend{DisturbedAt: now.Add(-time.Second)} }
 
 // read returns the same case with an earlier table of watches.
 func read(age inspect.TableAge, c inspect.Case) inspect.Case {
@@ -164,6 +168,7 @@ func TestHerd(t *testing.T) {
 			l.Waiters[i].Mode, l.Waiters[i].Watches = recipe.Shared, l.Holders[0].Name
 		}
 	})
+	permit := func(h *inspect.Contender) { h.Special = inspect.Special{Place: "leases"} }
 	check(t, "herd",
 		fires("ten watch the holder", on(queue("sequential", 12), first, ids(3, 13))),
 		fires("ten watch the directory", on(queue("sequential", 12), "/l", ids(1, 11))),
@@ -175,7 +180,7 @@ func TestHerd(t *testing.T) {
 		silent("one session watches ten times",
 			on(queue("sequential", 12), first, []int64{3, 3, 3, 3, 3, 3, 3, 3, 3, 3})),
 		fires("ten watch a permit",
-			on(with(queue("curator", 12), func(l *inspect.Lock) { l.Holders[0].Special = inspect.Special{Place: "leases"} }), "/l/leases/"+first[3:], ids(3, 13))),
+			on(with(queue("curator", 12), holder(permit)), "/l/leases/"+first[3:], ids(3, 13))),
 		silent("ten watch a node that has no queue",
 			on(with(queue("sequential", 1), func(l *inspect.Lock) { l.Recipe = "ephemeral" }), "/l", ids(3, 13))),
 		silent("another node is watched", on(queue("sequential", 12), "/l/x", ids(3, 13))),
@@ -303,10 +308,11 @@ func TestLostWakeUp(t *testing.T) {
 		l.Holders[0].WatchesGone = ""
 		c.Watches.Sessions = map[string][]int64{l.Node(&l.Waiters[0]): {l.Holders[0].Owner.Session}}
 	}
+	blocksNone := func(h *inspect.Contender) { h.BlockedBelow = 0 }
 	check(t, "lost-wakeup",
 		fires("ZooKeeper's own WriteLock", first("zookeeper-recipes", recipe.Certain)),
 		fires("no other waiters",
-			first("zookeeper-recipes", recipe.Certain, lock(func(l *inspect.Lock) { l.Waiters, l.Holders[0].BlockedBelow = nil, 0 }))),
+			first("zookeeper-recipes", recipe.Certain, lock(noWaiters), lock(holder(blocksNone)))),
 		fires("plain nodes: its client may check the reply of exists", first("sequential", recipe.Likely)),
 		fires("a waiter that does not watch its predecessor", waiting(inspect.Missing)),
 		silent("a waiter that also watches the right one", waiting(inspect.Confirmed)),
@@ -326,9 +332,7 @@ func TestLostWakeUp(t *testing.T) {
 			first("kazoo", recipe.Certain, facing, lock(func(l *inspect.Lock) { l.Kind = inspect.KindElection }))),
 		silent("its other thread waits, and may have left the watch",
 			first("zookeeper-recipes", recipe.Certain, lock(func(l *inspect.Lock) { l.Waiters[0].Owner = l.Holders[0].Owner }))),
-		silent("its client was killed",
-			first("zookeeper-recipes", recipe.Certain, func(c *inspect.Case) { c.Sessions, c.AllSessions = map[int64]inspect.Session{}, true })),
-		silent("its client may be reconnecting",
-			first("zookeeper-recipes", recipe.Certain, func(c *inspect.Case) { c.Backend = &inspect.Backend{DisturbedAt: now.Add(-time.Second)} })),
+		silent("its client was killed", first("zookeeper-recipes", recipe.Certain, allGone)),
+		silent("its client may be reconnecting", first("zookeeper-recipes", recipe.Certain, reconnecting)),
 	)
 }

@@ -48,16 +48,20 @@ func TestMixedRecipes(t *testing.T) {
 	watching := func(answer inspect.Confirmation) *inspect.Lock { // kazoo behind go-zookeeper, by extra_lock_patterns
 		return with(mix("go-zookeeper", "kazoo"), waiter(func(w *inspect.Contender) { w.Watch = answer }))
 	}
+	secondHolder := func(l *inspect.Lock) {
+		l.Holders = append(l.Holders, inspect.Contender{
+			Name: "x", State: inspect.Holding, Mode: recipe.Shared, Special: inspect.Special{Recipe: "kazoo"},
+		})
+	}
 	check(t, "mixed-recipes",
 		silent("it watches the other library's node", present(watching(inspect.Confirmed))),
 		fires("it does not", present(watching(inspect.Missing))),
 		fires("its watch is unknown", present(watching(inspect.Unconfirmed))),
 		fires("its client is away",
-			present(watching(inspect.Missing), func(c *inspect.Case) { c.Sessions, c.AllSessions = map[int64]inspect.Session{}, true })),
+			present(watching(inspect.Missing), allGone)),
 		fires("all may have reconnected since", read(inspect.TableVoid, present(watching(inspect.Missing)))),
-		fires("readers of two libraries hold, in no visible order", present(with(watching(inspect.Confirmed), func(l *inspect.Lock) {
-			l.Holders = append(l.Holders, inspect.Contender{Name: "x", State: inspect.Holding, Mode: recipe.Shared, Special: inspect.Special{Recipe: "kazoo"}})
-		}))),
+		fires("readers of two libraries hold, in no visible order",
+			present(with(watching(inspect.Confirmed), secondHolder))),
 		fires("kazoo ignores Curator", present(mix("curator", "kazoo"))),
 		fires("kazoo ignores go-zookeeper", present(mix("kazoo", "go-zookeeper"))),
 		fires("a name without a known library", present(mix("curator", "sequential"))),
