@@ -34,6 +34,7 @@ func TestAges(t *testing.T) {
 		{time.Second, "1.0s", "1s", "1.0s", "1s"},
 		{10 * time.Second, "10s", "10s", "10s", "10s"},
 		{time.Minute, "1m00s", "1m00s", "1m", "1m"},
+		{65 * time.Second, "1m05s", "1m05s", "1m05s", "1m5s"},
 		{time.Hour, "1h00m", "1h00m", "1h", "1h"},
 		{24 * time.Hour, "1d00h", "1d00h", "1d", "24h"},
 		{240 * time.Hour, "10d", "10d", "10d", "240h"},

@@ -25,6 +25,7 @@ func said(t *testing.T, list [][3]string) {
 func TestRoundFigures(t *testing.T) {
 	const day = 24 * time.Hour
 	for d, want := range map[time.Duration]string{
+		0: "0s", 1999 * time.Millisecond: "1s", 10*time.Minute + 59*time.Second: "10m", 47 * time.Hour: "1d",
 		99 * time.Millisecond: "0s", 100 * time.Millisecond: "0.1s", 500 * time.Millisecond: "0.5s", time.Second: "1s", 2 * time.Second: "2s",
 		5 * time.Second: "5s", 10 * time.Second: "10s", 30 * time.Second: "30s", time.Minute: "1m", 2 * time.Minute: "2m", 5 * time.Minute: "5m",
 		10 * time.Minute: "10m", 20 * time.Minute: "20m", 30 * time.Minute: "30m", time.Hour: "1h", 3 * time.Hour: "3h", 6 * time.Hour: "6h",

@@ -16,34 +16,6 @@ const (
 	uuid = "0c4f1b2e-9d8a-4f6f-b1f0-a7c3d5e60718"
 )
 
-func TestParseNamesOfEachLibrary(t *testing.T) {
-	for _, tt := range []struct {
-		name, recipe string
-		seq          int32
-		mode         Mode
-	}{
-		{"_c_" + uuid + "-lock-0000000602", "curator", 602, Exclusive},
-		{"_c_" + uuid + "-latch-0000000001", "curator", 1, Exclusive},
-		{"_c_" + uuid + "-__READ__0000000007", "curator", 7, Shared},
-		{"_c_" + uuid + "-__WRIT__0000000008", "curator", 8, Exclusive},
-		{"_c_" + uuid + "-lock--2147483648", "curator", math.MinInt32, Exclusive},
-		{guid + "__lock__0000000000", "kazoo", 0, Exclusive},
-		{guid + "__rlock__0000000003", "kazoo", 3, Shared},
-		{"_c_" + guid + "-lock-0000000004", "go-zookeeper", 4, Exclusive},
-		{"foo0000000001", "sequential", 1, Exclusive},
-		{"0000000009", "sequential", 9, Exclusive},
-	} {
-		q, es := Read([]string{tt.name})
-		if len(es) != 1 || q.Name != tt.recipe {
-			t.Errorf("%s: recipe %q, want %q", tt.name, q.Name, tt.recipe)
-			continue
-		}
-		if e := es[0]; e.Sequence != tt.seq || e.Mode != tt.mode || e.Name != tt.name {
-			t.Errorf("%s: parsed as %+v", tt.name, e)
-		}
-	}
-}
-
 func TestOtherChildrenAreNotContenders(t *testing.T) {
 	for _, name := range []string{
 		"", "README", "_c_x", "_c_" + uuid, "_c_" + uuid + "-lock-", "_c_" + uuid + "-lock-12345", "leases", "locks",

@@ -23,7 +23,14 @@ func TestReadEachRecipesNames(t *testing.T) {
 		{"_c_" + uuid + "-lease-0000000009", "curator", 9, lease, Exclusive, Certain},
 		{"_c_" + uuid + "-__WRIT__0000000008", "curator", 8, ReadWrite, Exclusive, Certain},
 		{"_c_" + uuid + "-__READ__-2147483648", "curator", math.MinInt32, ReadWrite, Shared, Certain},
+		{"_c_" + uuid + "-__READ__0000000007", "curator", 7, ReadWrite, Shared, Certain},
+		{"_c_" + uuid + "-lock--2147483648", "curator", math.MinInt32, lock, Exclusive, Certain},
+		{"_c_" + guid + "-lock-0000000004", "go-zookeeper", 4, lock, Exclusive, Certain},
 		{guid, "kazoo", 0, lease, Exclusive, Possible},
+		{guid + "__lock__0000000000", "kazoo", 0, lock, Exclusive, Certain},
+		{guid + "__rlock__0000000003", "kazoo", 3, ReadWrite, Shared, Certain},
+		{"foo0000000001", "sequential", 1, lock, Exclusive, Possible},
+		{"0000000009", "sequential", 9, lock, Exclusive, Possible},
 		{guid + "__rlock__-999999999", "kazoo", -999999999, ReadWrite, Shared, Certain},
 		{"x-72057675180539904-0000000003", "zookeeper-recipes", 3, lock, Exclusive, Likely},
 		{"x--72057675180539904--2147483648", "zookeeper-recipes", math.MinInt32, lock, Exclusive, Likely},
@@ -51,7 +58,8 @@ func TestReadEachRecipesNames(t *testing.T) {
 			continue
 		}
 		e := es[0]
-		if e.Sequence != tt.seq || e.Role != tt.role || e.Mode != tt.mode || e.Confidence != tt.confidence || e.Recipe != tt.recipe {
+		if e.Sequence != tt.seq || e.Role != tt.role || e.Mode != tt.mode || e.Confidence != tt.confidence ||
+			e.Recipe != tt.recipe || e.Name != tt.name {
 			t.Errorf("%s: %+v", tt.name, e)
 		}
 		must.Equal(t, Proves(tt.name), (tt.confidence == Certain), tt.name, "Proves")
