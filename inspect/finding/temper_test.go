@@ -136,6 +136,8 @@ func TestSingleServerLibraryNeedsNoQuorum(t *testing.T) {
 		silent("a library that may ask all", of("redsync", "-a-")),
 		silent("on a quorum", of("redis-py", "aa-")),
 	)
+	first, next := diagnose(t, "suspect-target", of("redis-py", "-a-")), diagnose(t, "suspect-target", of("redis-py", "-b-"))
+	must.Equal(t, next[0].Key(), first[0].Key(), "the finding about the next holder")
 	for rule, letters := range map[string]string{"minority-leftover": "-a-", "split-quorum": "ab-"} {
 		if found := diagnose(t, rule, of("redis-py", letters)); found != nil {
 			t.Errorf("%s: %+v", rule, found)

@@ -30,6 +30,10 @@ func TestDeadlock(t *testing.T) {
 	}
 	check(t, "deadlock",
 		fires("two locks in a circle", present(queue("kazoo", 2), in(cycle))),
+		fires("names without their addresses",
+			present(queue("kazoo", 2), in(owned("web-1 10.0.0.1:5", "web-2 10.0.0.1:6")))),
+		fires("addresses of the same name",
+			present(queue("kazoo", 2), in(owned("web 10.0.0.1:5", "web 10.0.0.1:6")))),
 		fires("the cheapest hold is on another lock", present(queue("kazoo", 2), in(&free), func(c *inspect.Case) {
 			c.Reach = map[string]inspect.Reach{"zk": {Target: "zk://z:1"}, "redis": {Target: "redis://r:2"}}
 		})),
