@@ -129,9 +129,8 @@ func TestReadingAChildIsNoEvent(t *testing.T) {
 	must.Equal(t, short(compare(lockOf(t, a, listed), lockOf(t, a, b), view{at: now})), "")
 	again := b
 	again.Czxid, again.EphemeralOwner = 99, 99
-	if got := short(compare(lockOf(t, a, b), lockOf(t, a, again), view{at: now})); got != "gone 12, waiting 12" {
-		t.Errorf("another node of the same name: %q", got)
-	}
+	got := short(compare(lockOf(t, a, b), lockOf(t, a, again), view{at: now}))
+	must.Equal(t, got, "gone 12, waiting 12", "another node of the same name")
 }
 
 // A holder whose keys were deleted by the servers has not released the lock and still works as if

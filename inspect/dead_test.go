@@ -2,10 +2,12 @@ package inspect
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // queuedKey returns a Redis lock with these processes in queue order, the holder first. "x:gone" is
@@ -13,10 +15,7 @@ import (
 func queuedKey(path string, subscribers int, words ...string) *Lock {
 	r := &recipe.Record{Recipe: "redisson", Confidence: recipe.Certain, Kind: "mutex", WaitersAtLeast: subscribers}
 	for i, w := range words {
-		name, dead := w, false
-		if len(w) > 5 && w[len(w)-5:] == ":gone" {
-			name, dead = w[:len(w)-5], true
-		}
+		name, dead := strings.CutSuffix(w, ":gone")
 		r.Claims = append(r.Claims, recipe.Claim{
 			Name: name, Label: name, LibraryID: name, Waiting: i > 0, Dead: dead, Since: now.Add(-time.Minute), ExpiresAt: now.Add(time.Minute),
 		})
@@ -83,9 +82,7 @@ func TestDeadWaitersCauseNoDeadlock(t *testing.T) {
 	}
 	// Without process 1, the next live waiter holds the lock.
 	b := queuedKey("b", 0, "1", "3:gone", "2").without(&Contender{Name: "1"})
-	if len(b.Holders) != 1 || b.Holders[0].Name != "2" || len(b.Waiters) != 0 {
-		t.Errorf("next hold %+v", b.Holders)
-	}
+	must.True(t, len(b.Holders) == 1 && b.Holders[0].Name == "2" && len(b.Waiters) == 0, "next hold", b.Holders)
 }
 
 func TestOutliersAndOvertakingIgnoreDeadWaiters(t *testing.T) {

@@ -56,9 +56,7 @@ func TestRulesRunAgainOverTime(t *testing.T) {
 	expect(t, "source's first", rulesOf(a.locks.get(blind.ID)), "blind, long, past 0")
 	was := a.locks.get(blind.ID)
 	lap(12)
-	if a.locks.get(blind.ID) != was || a.pending() {
-		t.Error("a lock with unchanged findings was replaced")
-	}
+	must.True(t, a.locks.get(blind.ID) == was && !a.pending(), "a lock with unchanged findings was replaced")
 	a.send(13, Update{Sessions: map[int64]Session{11: {ID: 11, Client: "10.0.0.1:99"}}})
 	expect(t, "read again, findings kept", rulesOf(a.locks.get(blind.ID)), "blind, long, past 0")
 	a.reports(t)
@@ -143,9 +141,7 @@ func TestTheRulesHaveABudget(t *testing.T) {
 	a.send(0, Update{Put: manyQueues(t, many), Backend: zkUp})
 	asked = 0
 	a.onBeat(now)
-	if asked < 100 || asked > 116 {
-		t.Errorf("%d locks checked in a beat", asked)
-	}
+	must.True(t, asked >= 100 && asked <= 116, asked, "locks checked in a beat")
 }
 
 // A lasting split vote does not change, but a rule may report it only after a moment.

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 func TestDifferences(t *testing.T) {
@@ -69,9 +71,7 @@ func TestDifferences(t *testing.T) {
 		"/handed  acquired b, ended a, joined d, left c, new herd, gone stuck-holder",
 		"/unknown",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, cmp.Diff(want, got), "")
 	if len(skipped) != 1 || skipped[0].Backend != "new" || !strings.Contains(skipped[0].Reason, "second") {
 		t.Errorf("skipped %+v", skipped)
 	}

@@ -21,31 +21,26 @@ func at(l *Lock, seconds int) *Lock {
 	return l
 }
 
-// moving is a clock set by the test.
-type moving struct{ at time.Time }
-
-func (m *moving) now() time.Time { return m.at }
-
 // applied is an observer that applies updates without running, with its events.
 type applied struct {
 	*Observer
-	clock *moving
-	sub   *Subscription
+	sub *Subscription
+	at  time.Time // its clock
 	halfway
 	id    ID   // of the last lock in its timeline
 	asked bool // the rules, about a lock
 }
 
 func applying(t *testing.T) *applied {
-	clock := &moving{now}
-	o := NewObserver(clock.now, script{})
-	a := &applied{o, clock, o.Subscribe(), halfway{}, ID{"zk", "/l"}, false}
+	a := &applied{at: now, id: ID{"zk", "/l"}}
+	a.Observer = NewObserver(func() time.Time { return a.at }, script{})
+	a.sub = a.Subscribe()
 	a.reports(t)
 	return a
 }
 
 func (a *applied) send(seconds int, u Update) {
-	a.clock.at = now.Add(time.Duration(seconds) * time.Second)
+	a.at = now.Add(time.Duration(seconds) * time.Second)
 	a.apply(sourceUpdate{0, u})
 }
 
@@ -180,7 +175,7 @@ func TestFlappingFindingIsReportedOnce(t *testing.T) {
 	}
 	step := func(second int, u Update) {
 		a.send(second, u)
-		a.onBeat(a.clock.at)
+		a.onBeat(a.at)
 		count()
 	}
 	step(0, Update{Backend: zkUp})

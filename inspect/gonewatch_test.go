@@ -3,6 +3,8 @@ package inspect
 import (
 	"testing"
 	"time"
+
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 func TestWatchOnDeletedNodeIsNamed(t *testing.T) {
@@ -24,12 +26,8 @@ func TestWatchOnDeletedNodeIsNamed(t *testing.T) {
 	if table.ReadAt = l.ReadAt.Add(WatchSettle); !findGoneWatches(l, table) || holder.WatchesGone != left {
 		t.Errorf("holder: %q", holder.WatchesGone)
 	}
-	if waiter.WatchesGone != left || other.WatchesGone != "" {
-		t.Errorf("%q, %q", waiter.WatchesGone, other.WatchesGone)
-	}
-	if findGoneWatches(l, table) {
-		t.Error("the same watches are reported as a change")
-	}
+	must.True(t, waiter.WatchesGone == left && other.WatchesGone == "", waiter.WatchesGone, other.WatchesGone)
+	must.True(t, !findGoneWatches(l, table), "the same watches are reported as a change")
 	if !findGoneWatches(l, &WatchTable{Backend: "zk"}) || waiter.WatchesGone != "" {
 		t.Errorf("%q", waiter.WatchesGone)
 	}

@@ -150,27 +150,21 @@ func TestTheCheapestHoldOfACycle(t *testing.T) {
 func TestIdentityIsNeverGuessed(t *testing.T) {
 	one, two := chain("1", "a", "b"), chain("2", "b", "a")
 	two.ID.Backend = "other"
-	if c := findCycles(slices.Values([]*Lock{one, two})); c != nil {
-		t.Errorf("sessions of two ensembles: %v", c)
-	}
+	must.Equal(t, judged(findCycles(slices.Values([]*Lock{one, two}))), "", "sessions of two ensembles")
 	labels := []*Lock{chain("1", "a", "b"), chain("2", "b", "a")}
 	for _, l := range labels {
 		for c := range l.Contenders() {
 			c.Owner.Session, c.Owner.Process = 0, Process{Host: "10.0.0.1"}
 		}
 	}
-	if c := findCycles(slices.Values(labels)); c != nil {
-		t.Errorf("labels and hosts: %v", c)
-	}
+	must.Equal(t, judged(findCycles(slices.Values(labels))), "", "labels and hosts")
 }
 
 func TestCulpritAndOwnersOtherLocks(t *testing.T) {
 	locks := []*Lock{chain("1", "a", "x"), chain("2", "b", "a", "y"), chain("3", "c", "b"), chain("4", "a")}
 	s := NewSnapshot(now, nil, locks)
 	e, ok := s.Culprit(s.Lock(ID{"zk", "/1"}))
-	if !ok || e.Lock.ID.Path != "/3" || e.Contender.Owner.Label != "c" {
-		t.Errorf("culprit %+v", e)
-	}
+	must.True(t, ok && e.Lock.ID.Path == "/3" && e.Contender.Owner.Label == "c", "culprit", e)
 	if e, ok = s.Culprit(s.Lock(ID{"zk", "/4"})); !ok || e.Contender.Owner.Label != "c" {
 		t.Errorf("culprit of a lock without waiters whose holder waits elsewhere: %+v", e)
 	}

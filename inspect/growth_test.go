@@ -22,9 +22,7 @@ func TestVanishedLockDropsItsWatchTable(t *testing.T) {
 		a.send(i, Update{Gone: []ID{gone.ID}})
 		a.send(i, Update{Watches: &WatchTable{Backend: "zk", Covers: []ID{gone.ID, there.ID}}})
 	}
-	if len(p.covered) != 1 || p.covered[there.ID] == nil {
-		t.Errorf("%d tables left", len(p.covered))
-	}
+	must.True(t, len(p.covered) == 1 && p.covered[there.ID] != nil, len(p.covered), "tables left")
 	a.send(200, Update{Gone: []ID{there.ID}})
 	must.Equal(t, len(p.covered), 0, "tables left without a lock")
 }
@@ -33,7 +31,7 @@ func TestVanishedLockDropsItsWatchTable(t *testing.T) {
 func TestForcedReleasesAreForgotten(t *testing.T) {
 	a := applying(t)
 	for i := range 1000 {
-		a.clock.at = now.Add(time.Duration(i) * time.Second)
+		a.at = now.Add(time.Duration(i) * time.Second)
 		a.Forced(ID{"zk", fmt.Sprint("/locks/", i)}, "lock-0000000001")
 		a.Expired("zk", int64(i))
 	}
@@ -66,9 +64,7 @@ func TestGoneServersAreEventuallyForgotten(t *testing.T) {
 	for i := range 10_000 {
 		k.changed(redisAt(fmt.Sprintf("10.0.%d.%d:6379", i/250, i%250), "one"), now)
 	}
-	if len(k.runs) > mostRuns+1 {
-		t.Errorf("%d remembered", len(k.runs))
-	}
+	must.True(t, len(k.runs) <= mostRuns+1, len(k.runs), "remembered")
 	last := redisAt("10.0.39.249:6379", "two")
 	last.Servers[0].StartedAt = now
 	if got := k.changed(last, now); len(got) != 1 || got[0].Change.What != Restarted {

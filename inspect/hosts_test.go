@@ -46,9 +46,7 @@ func TestHostsHaveNames(t *testing.T) {
 		}}}
 		s := named(&inspect.Hosts{Rules: rules}, l)
 		got, ok := s.HostName(&l.Holders[0].Owner)
-		if got != tt.want || ok == tt.nobodyIsAsked {
-			t.Errorf("%s: %q, %v, want %q", tt.name, got, ok, tt.want)
-		}
+		must.True(t, got == tt.want && ok != tt.nobodyIsAsked, tt.name, got, ok, "want", tt.want)
 	}
 	l := &inspect.Lock{ID: inspect.ID{Backend: "zk", Path: "/l"}, Holders: []inspect.Contender{{
 		Name: "x", State: inspect.Holding, Owner: inspect.Owner{Client: "10.0.3.7:1"},

@@ -16,13 +16,9 @@ func TestMuteLastsUntilItsEnd(t *testing.T) {
 	found := []Finding{{Rule: "stuck-holder"}, {Rule: "herd"}}
 	must.True(t, o.muted(l, found, now)[0].Muted == nil, "muted before any mute")
 	o.Mute([]Mute{{Lock: l, Rule: "stuck-holder", Muted: Muted{Until: now.Add(time.Hour), Reason: "known", By: "ann"}}})
-	if !o.mutesChanged() || o.mutesChanged() {
-		t.Error("want exactly one change after Mute")
-	}
+	must.True(t, o.mutesChanged() && !o.mutesChanged(), "want exactly one change after Mute")
 	got := o.muted(l, found, now)
-	if got[0].Muted == nil || got[0].Muted.By != "ann" || got[1].Muted != nil {
-		t.Errorf("%+v", got)
-	}
+	must.True(t, got[0].Muted != nil && got[0].Muted.By == "ann" && got[1].Muted == nil, got)
 	must.True(t, found[0].Muted == nil, "the input was changed")
 	must.True(t, o.muted(ID{"zk", "/other"}, found, now)[0].Muted == nil, "another lock's finding is muted")
 	must.True(t, o.muted(l, found, now.Add(time.Hour))[0].Muted == nil, "the mute does not end")

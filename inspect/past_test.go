@@ -211,9 +211,8 @@ func TestDifferencesRestoreTheSnapshot(t *testing.T) {
 	// The holders at the first moment were granted earlier.
 	earlier := cmpopts.IgnoreFields(Lock{}, "Observed")
 	alike := []cmp.Option{earlier, cmpopts.EquateEmpty(), cmp.AllowUnexported(Lock{}, Contender{})}
-	if diff := cmp.Diff(slices.Collect(f.Snapshot().Locks()), slices.Collect(again.Snapshot().Locks()), alike...); diff != "" {
-		t.Error(diff)
-	}
+	want, got := slices.Collect(f.Snapshot().Locks()), slices.Collect(again.Snapshot().Locks())
+	must.Equal(t, cmp.Diff(want, got, alike...), "")
 	must.Equal(t, locks, 3+30, "reported locks")
 }
 

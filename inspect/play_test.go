@@ -55,9 +55,7 @@ func TestFilm(t *testing.T) {
 			t.Errorf("snapshots less than a step apart: %v", taken)
 		}
 	}
-	if taken[0] != 0 || taken[len(taken)-1] != time.Minute || len(taken) < 4 {
-		t.Errorf("snapshots at %v", taken)
-	}
+	must.True(t, taken[0] == 0 && taken[len(taken)-1] == time.Minute && len(taken) >= 4, "snapshots at", taken)
 	if i := slices.IndexFunc(taken, func(d time.Duration) bool { return d > 0 }); taken[i] >= 1500*time.Millisecond {
 		t.Errorf("changes of the first step appear in the second: %v", taken)
 	}

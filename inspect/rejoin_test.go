@@ -3,6 +3,8 @@ package inspect
 import (
 	"testing"
 	"time"
+
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 func TestRepeatedSessionTablesAreRecognised(t *testing.T) {
@@ -28,11 +30,7 @@ func TestRepeatedSessionTablesAreRecognised(t *testing.T) {
 		if s.ID != 2 {
 			table[s.ID] = s
 		}
-		if got := repeats(table, before); got != tt.want {
-			t.Errorf("%s: %v", name, got)
-		}
+		must.Equal(t, repeats(table, before), tt.want, name)
 	}
-	if repeats(before, nil) {
-		t.Error("the first table counts as a repeat")
-	}
+	must.True(t, !repeats(before, nil), "the first table counts as a repeat")
 }

@@ -137,9 +137,7 @@ func TestMadelsonMarksPermitHolders(t *testing.T) {
 	if l == nil || l.Kind != KindSemaphore || l.Recipe != "madelson" || l.Confidence != recipe.Likely || len(l.Holders) != 2 || len(l.Waiters) != 2 {
 		t.Fatalf("%+v", l)
 	}
-	if l.Waiters[0].Watches != "" || l.Waiters[1].Watches != "semaphore-0000000002" {
-		t.Errorf("%+v", l.Waiters)
-	}
+	must.True(t, l.Waiters[0].Watches == "" && l.Waiters[1].Watches == "semaphore-0000000002", l.Waiters)
 }
 
 func TestSingleNodeCanBeALock(t *testing.T) {

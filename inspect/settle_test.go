@@ -27,14 +27,6 @@ func (h *halfway) rules() []Rule {
 	}}
 }
 
-// pass lets time pass without changes or reads.
-func (a *applied) pass(from, to float64) {
-	for at := secondsOn(from); at.Before(secondsOn(to)); at = at.Add(beat) {
-		a.clock.at = at
-		a.onBeat(at)
-	}
-}
-
 func secondsOn(n float64) time.Time { return now.Add(time.Duration(n * float64(time.Second))) }
 
 // A backend that is read once has no second read here, since its reader reads twice (see Lasting).

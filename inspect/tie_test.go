@@ -161,9 +161,7 @@ func TestReleasePreviewSpansBothBackends(t *testing.T) {
 		locks := between([2]string{"s1 L=" + label, "s2 L=web-2:8"}, [2]string{"L=web-2:8", "L=" + label})
 		s := NewSnapshot(now, nil, locks)
 		_, waits, known := s.Elsewhere(locks[1].ID, &locks[1].Holders[0])
-		if !known || fmt.Sprint(waits) != holds {
-			t.Errorf("%s waits elsewhere for %v (%v)", label, waits, known)
-		}
+		must.True(t, known && fmt.Sprint(waits) == holds, label, "waits elsewhere for", waits, known)
 		if is, then := s.DeadlockWithout(locks[1].ID, &locks[1].Holders[0]); !is || then {
 			t.Errorf("%s: deadlock %v, without the holder %v", label, is, then)
 		}

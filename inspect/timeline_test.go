@@ -44,7 +44,7 @@ func (a *applied) play(t *testing.T, script string) {
 		}
 		rest := strings.Join(words[1:], " ")
 		if second, err := strconv.ParseFloat(words[0], 64); err == nil {
-			a.clock.at = secondsOn(second)
+			a.at = secondsOn(second)
 			a.apply(sourceUpdate{0, a.updateOf(t, rest)})
 		} else if subject, checked := strings.CutSuffix(words[0], ":"); checked {
 			must.Equal(t, a.told(t, subject), rest, strings.TrimSpace(line))
@@ -79,7 +79,7 @@ func (a *applied) told(t *testing.T, subject string) string {
 		return secondOf(l.Holders[0].HeldSince)
 	case "age":
 		s := a.next(t)
-		age, _ := s.Age(s.Lock(a.id), &l.Holders[0], l.Holders[0].HeldSince, a.clock.at)
+		age, _ := s.Age(s.Lock(a.id), &l.Holders[0], l.Holders[0].HeldSince, a.at)
 		return age.Duration.String()
 	case "state":
 		return string(l.State)
@@ -148,7 +148,10 @@ func (a *applied) do(t *testing.T, verb string, words []string) {
 	case "forget":
 		a.Forget(a.id)
 	case "pass":
-		a.pass(a.clock.at.Sub(now).Seconds()+beat.Seconds(), secondOn(t, words[0]).Sub(now).Seconds())
+		for until := secondOn(t, words[0]); a.at.Add(beat).Before(until); {
+			a.at = a.at.Add(beat)
+			a.onBeat(a.at)
+		}
 	default:
 		t.Fatalf("unknown verb %q", verb)
 	}
@@ -176,11 +179,11 @@ func (a *applied) updateOf(t *testing.T, facts string) (u Update) {
 			u.Backend = backendOf(t, what, words)
 		case "queue", "hidden", "key", "curator", "kazoo":
 			u.Put = append(u.Put, a.lockOf(t, what, words))
-			a.read = a.clock.at
+			a.read = a.at
 		case "unseen":
 			u.Put[0].UnseenSince = secondOn(t, words[0])
 		case "evidence":
-			a.evidence, a.read = "", a.clock.at
+			a.evidence, a.read = "", a.at
 			if len(words) > 0 {
 				a.evidence = words[0]
 			}
@@ -200,7 +203,7 @@ func (a *applied) updateOf(t *testing.T, facts string) (u Update) {
 		case "known":
 			u.At = secondOn(t, words[0])
 			for _, l := range u.Put {
-				l.ReadAt = slices.MinFunc([]time.Time{u.At, a.clock.at}, time.Time.Compare)
+				l.ReadAt = slices.MinFunc([]time.Time{u.At, a.at}, time.Time.Compare)
 			}
 		default:
 			t.Fatalf("unknown fact %q", fact)
@@ -222,16 +225,16 @@ func (a *applied) lockOf(t *testing.T, what string, words []string) (l *Lock) {
 	switch what {
 	case "curator", "kazoo":
 		l = semaphoreOf(t, what, strings.Join(words, " "))
-		l.ReadAt = a.clock.at
+		l.ReadAt = a.at
 	case "queue":
 		l = queueAt(t, a.id.Path, strings.Join(words, " "))
-		l.ReadAt = a.clock.at
+		l.ReadAt = a.at
 	case "hidden":
-		l = FreeDirectory(a.id, nil, a.clock.at)
+		l = FreeDirectory(a.id, nil, a.at)
 		l.State = StateUnknown
 	case "key":
 		votes, waiters, _ := strings.Cut(strings.Join(words, " "), "<")
-		l = KeyLock(a.id, votesOf(t, votes), a.clock.at)
+		l = KeyLock(a.id, votesOf(t, votes), a.at)
 		for _, name := range strings.Fields(waiters) {
 			l.Waiters = append(l.Waiters, Contender{Name: Untrusted(name), State: Waiting})
 		}
@@ -349,7 +352,7 @@ func (a *applied) detailed(events []Event) string {
 		if e.Backend != nil {
 			text += " of " + e.Backend.Name
 		}
-		if !e.At.Equal(a.clock.at) {
+		if !e.At.Equal(a.at) {
 			text += " at " + secondOf(e.At)
 		}
 		if e.Between != (Interval{}) {

@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/charmbracelet/x/ansi"
+
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 func TestEscape(t *testing.T) {
@@ -23,9 +25,7 @@ func TestEscape(t *testing.T) {
 		{"\xff\xc3(", `\xff\xc3(`},
 		{"\ufffd", "\ufffd"},
 	} {
-		if got := Escape(tt.raw); got != tt.want {
-			t.Errorf("Escape(%q) = %s, want %s", tt.raw, got, tt.want)
-		}
+		must.Equal(t, Escape(tt.raw), tt.want)
 	}
 }
 

@@ -1,6 +1,10 @@
 package inspect
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/lockscope/lockscope/internal/must"
+)
 
 func TestBestKnownNameIsShown(t *testing.T) {
 	c := Contender{Name: "value"}
@@ -16,8 +20,6 @@ func TestBestKnownNameIsShown(t *testing.T) {
 		{func(o *Owner) { o.Label = "me" }, "me 10.0.0.1:5"},
 	} {
 		step.learn(&c.Owner)
-		if got := c.Who(); got != step.want {
-			t.Errorf("owner %s, want %s", got, step.want)
-		}
+		must.Equal(t, c.Who(), step.want)
 	}
 }

@@ -244,9 +244,7 @@ func TestDeadServerTimesOut(t *testing.T) {
 func TestSessionIDsKeepAllBits(t *testing.T) {
 	for _, id := range []int64{72057675180539904, -9151314442816847871, 9223372036854775807} {
 		watches, err := parseWchp(fmt.Sprintf("/p\n\t0x%016x\n\n", uint64(id)))
-		if err != nil || watches["/p"][0] != id {
-			t.Errorf("wchp %d: %v, %v", id, watches, err)
-		}
+		must.True(t, err == nil && watches["/p"][0] == id, "wchp", id, watches, err)
 	}
 	watches, err := parseWatches([]byte(`{"path_to_session_ids":{"/p":[72057675180539905,-9151314442816847871]},"error":null}`))
 	if err != nil || !reflect.DeepEqual(watches["/p"], []int64{72057675180539905, -9151314442816847871}) {
