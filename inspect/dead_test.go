@@ -69,9 +69,7 @@ func TestDeadWaitersCauseNoDeadlock(t *testing.T) {
 	if found := findCycles(ring("1").Locks()); len(found) != 1 {
 		t.Fatalf("deadlocks of live waiters: %v", found)
 	}
-	if found := findCycles(ring("1:gone").Locks()); len(found) != 0 {
-		t.Errorf("deadlocks with a dead waiter: %v", found)
-	}
+	must.Equal(t, judged(findCycles(ring("1:gone").Locks())), "", "with a dead waiter")
 	s := ring("1:gone")
 	a := s.Lock(ID{"redis", "a"})
 	if _, waits, known := s.Elsewhere(a.ID, &a.Holders[0]); !known || len(waits) != 0 {
@@ -97,16 +95,12 @@ func TestOutliersAndOvertakingIgnoreDeadWaiters(t *testing.T) {
 	for _, l := range locks {
 		l.Waiters[0].Dead = true
 	}
-	if found := findOutliers(slices.Values(locks))["redis"]; len(found) != 0 {
-		t.Errorf("found %v", found)
-	}
+	must.Equal(t, len(findOutliers(slices.Values(locks))["redis"]), 0, "outliers with dead waiters")
 	for _, dead := range []bool{false, true} {
 		was, is := queuedKey("a", 0, "1", "2", "3"), queuedKey("a", 0, "3", "2")
 		is.Waiters[0].Dead = dead
 		var tr track
 		tr.granted(change{was: was, is: is}, &Event{Kind: EventHandover, Contender: &is.Holders[0]})
-		if n := tr.view.Overtaken["2"]; (n == 1) == dead {
-			t.Errorf("dead %v: overtaken %d times", dead, n)
-		}
+		must.Equal(t, tr.view.Overtaken["2"] == 1, !dead, "overtaken")
 	}
 }

@@ -22,9 +22,7 @@ func TestLockAgeFollowsBackendContact(t *testing.T) {
 		"read later":       {Lock{ReadAt: now}, &Backend{Mode: ModeWatch, State: Down, HeardAt: heard}, now},
 		"reported nothing": {Lock{ReadAt: read}, nil, read},
 	} {
-		if got := c.lock.AsOf(c.b, now); !got.Equal(c.want) {
-			t.Errorf("%s: %v, want %v", name, got, c.want)
-		}
+		must.Equal(t, c.lock.AsOf(c.b, now), c.want, name)
 	}
 }
 
@@ -41,9 +39,7 @@ func TestFormerLeadersClockDatesNoContact(t *testing.T) {
 			t.Errorf("%d: created at %v", czxid, came)
 		}
 	}
-	if age := new(backendState).ageOf(&WatchTable{ReadAt: now}, now); age != TableOfNow {
-		t.Errorf("a table of an unreported backend: %v", age)
-	}
+	must.Equal(t, new(backendState).ageOf(&WatchTable{ReadAt: now}, now), TableOfNow, "of an unreported backend")
 }
 
 // The read that the gap interrupted failed too, so it dates no earlier facts.

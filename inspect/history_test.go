@@ -50,7 +50,5 @@ func TestPercentilesOfManySpans(t *testing.T) {
 		}
 	}
 	d.add(48 * time.Hour)
-	if s := d.spans(); s != (Spans{Count: 1001, P50: 9510 * time.Millisecond, P99: 10 * time.Second, Max: 48 * time.Hour}) {
-		t.Errorf("many: %+v", s)
-	}
+	must.Equal(t, d.spans(), Spans{Count: 1001, P50: 9510 * time.Millisecond, P99: 10 * time.Second, Max: 48 * time.Hour})
 }

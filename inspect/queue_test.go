@@ -67,16 +67,13 @@ func TestReadersHoldTogether(t *testing.T) {
 
 func TestPlainSequentialNodesMustBeEphemeral(t *testing.T) {
 	id := ID{"zk", "/queue"}
-	if l := directoryLock(id, []Znode{node("item-0000000001", 0), node("item-0000000002", 0)}, now); l != nil {
-		t.Errorf("persistent work items recognized as a lock: %+v", l)
-	}
+	items := directoryLock(id, []Znode{node("item-0000000001", 0), node("item-0000000002", 0)}, now)
+	must.Equal(t, items, nil, "persistent work items")
 	l := directoryLock(id, []Znode{node("foo0000000001", 7), node("item-0000000000", 0)}, now)
 	if l == nil || l.Recipe != "sequential" || l.Contention() != 1 || l.Confidence != recipe.Possible {
 		t.Errorf("lock of a tutorial: %+v", l)
 	}
-	if l := directoryLock(id, []Znode{node("config", 0)}, now); l != nil {
-		t.Errorf("a lock without contenders: %+v", l)
-	}
+	must.Equal(t, directoryLock(id, []Znode{node("config", 0)}, now), nil, "no contenders")
 }
 
 func TestOtherChildrenAreNamed(t *testing.T) {
@@ -154,9 +151,7 @@ func TestElectionsByTheirPath(t *testing.T) {
 			t.Errorf("%s: %+v, want %s", path, l, want)
 		}
 	}
-	if l := directoryLock(ID{"zk", "/app/leader"}, candidate, now); l.KindConfidence != recipe.Possible {
-		t.Errorf("confidence from a word of the path: %s", l.KindConfidence)
-	}
+	must.Equal(t, directoryLock(ID{"zk", "/app/leader"}, candidate, now).KindConfidence, recipe.Possible)
 	readers := []Znode{node(guid+"__rlock__0000000011", 11)}
 	must.Equal(t, directoryLock(ID{"zk", "/app/leader"}, readers, now).Kind, KindRW, "kind of a lock with readers")
 }

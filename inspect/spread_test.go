@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // suspecting returns a rule about a suspect target, and one about leftovers on a target that is not
@@ -65,9 +66,7 @@ func TestMostlySingleServerLocksAreSuspect(t *testing.T) {
 			}
 		}
 		p := backendState{spread: s, firstPassDone: true}
-		if got := p.counted(); got.Suspect() != tt.suspect {
-			t.Errorf("%v: %+v", tt.votes, got)
-		}
+		must.Equal(t, p.counted().Suspect(), tt.suspect, tt.votes)
 	}
 }
 

@@ -46,7 +46,5 @@ func TestPastKeepsOnlyRecentGaps(t *testing.T) {
 		}
 	}
 	snapshot(time.Hour)
-	if gaps := past.Gaps(now, now.Add(time.Hour)); len(gaps) > 0 {
-		t.Errorf("old gaps are kept: %+v", gaps)
-	}
+	must.Same(t, past.Gaps(now, now.Add(time.Hour)), nil, "old gaps")
 }

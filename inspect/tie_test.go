@@ -131,9 +131,7 @@ func TestCyclesOverBothBackends(t *testing.T) {
 			}
 			c := cycles[0]
 			expect(t, "tied by", c.TiedBy(), tt.want)
-			if possible := strings.Contains(tt.want, "possible"); (c.Certainty() == recipe.Possible) != possible {
-				t.Errorf("certainty of the cycle: %s", c.Certainty())
-			}
+			must.Equal(t, c.Certainty() == recipe.Possible, strings.Contains(tt.want, "possible"), "a possible cycle")
 			for i := range c.Owners {
 				if c.Wants(locks[slices.IndexFunc(locks, func(l *Lock) bool { return l.ID == c.Locks[i] })], i) == nil {
 					t.Errorf("the wait of owner %d is missing", i)

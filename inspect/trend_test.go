@@ -1,7 +1,6 @@
 package inspect
 
 import (
-	"slices"
 	"testing"
 	"time"
 
@@ -39,9 +38,8 @@ func TestTrendIsMeanOverKnownTime(t *testing.T) {
 	// two steps with part of the outage, one second up to now, the future.
 	must.Same(t, trend.Waiting, []float64{-1, 0, 2, 1, -1, -1, 1, -1}, "waiting")
 	must.Same(t, trend.Holding, []float64{-1, 0, 1, 0, -1, -1, 0, -1}, "holding")
-	if none := NewPast(0, 0, 1).Trend(id, start, time.Second, 2, start.Add(time.Hour)); !slices.Equal(none.Waiting, []float64{-1, -1}) {
-		t.Errorf("of an empty past: %v", none)
-	}
+	none := NewPast(0, 0, 1).Trend(id, start, time.Second, 2, start.Add(time.Hour))
+	must.Same(t, none.Waiting, []float64{-1, -1}, "of an empty past")
 }
 
 // A backend's number is the mean over each step. It is -1 before watching, after now, and if
@@ -58,7 +56,6 @@ func TestBackendTrendIsMeanPerStep(t *testing.T) {
 	of := func(b *Backend) float64 { return float64(b.Lost) }
 	got := f.past.BackendTrend("zk", start.Add(-2*time.Second), 2*time.Second, 5, start.Add(6*time.Second), of)
 	must.Same(t, got, []float64{-1, -1, 0, 1, -1})
-	if none := f.past.BackendTrend("other", start, time.Second, 1, start.Add(time.Hour), of); !slices.Equal(none, []float64{-1}) {
-		t.Errorf("of another backend: %v", none)
-	}
+	other := f.past.BackendTrend("other", start, time.Second, 1, start.Add(time.Hour), of)
+	must.Same(t, other, []float64{-1}, "of another backend")
 }

@@ -151,9 +151,8 @@ func TestEveryWordIsChecked(t *testing.T) {
 			t.Fatalf("%s cannot be set", word.Type())
 		}
 		word.SetString("word\x1b[2J")
-		if err := Read(time.Now, bytes.NewReader(record(t, script{u}))).All(func(inspect.Update) {}); !errors.Is(err, ErrFormat) {
-			t.Errorf("%s: %v", word.Type(), err)
-		}
+		read := Read(time.Now, bytes.NewReader(record(t, script{u})))
+		must.Be(t, read.All(func(inspect.Update) {}), ErrFormat, word.Type())
 		word.SetString(before)
 	}
 }

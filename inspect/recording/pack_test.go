@@ -2,7 +2,6 @@ package recording
 
 import (
 	"bytes"
-	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -56,7 +55,6 @@ func TestCrashedPackedRecordingStillPlays(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "x.zst")
 	must.Succeed(t, os.WriteFile(path, []byte(zstdMagic+"\xff\xff\xff\xff\xff\xff\xff"), 0o600))
-	if _, err := Open(time.Now, path); !errors.Is(err, ErrFormat) {
-		t.Errorf("invalid data: %v", err)
-	}
+	_, err := Open(time.Now, path)
+	must.Be(t, err, ErrFormat, "invalid data")
 }
