@@ -172,7 +172,9 @@ type found struct {
 // time of the last event of each found.
 func (d *comparing) findings(only inspect.ID) (passing []string, last map[found]time.Time) {
 	last = make(map[found]time.Time)
-	reported := make(map[found]bool)
+	reported, cleared := make(map[found]bool), make(map[found]int)
+	var order []found // by when each was last cleared
+	lines := make(map[found]string)
 	for _, e := range d.events.Until(d.to).List {
 		if e.Finding == nil || d.before(e.At) || only != (inspect.ID{}) && e.Lock != only {
 			continue
@@ -188,10 +190,17 @@ func (d *comparing) findings(only inspect.ID) (passing []string, last map[found]
 		case e.Kind == inspect.EventFinding:
 			reported[f] = true
 		case reported[f]:
-			rule := describe.Printable(e.Finding.Rule)
-			passing = append(passing, fmt.Sprintf("  %s  cleared  %s  %s", describe.When(e.At, d.now), where, rule))
+			cleared[f]++
+			order = append(slices.DeleteFunc(order, func(o found) bool { return o == f }), f)
+			lines[f] = fmt.Sprintf("  %s  cleared  %s  %s", describe.When(e.At, d.now), where, describe.Printable(e.Finding.Rule))
 			delete(reported, f)
 		}
+	}
+	for _, f := range order {
+		if cleared[f] > 1 {
+			lines[f] += fmt.Sprintf(", %d times", cleared[f])
+		}
+		passing = append(passing, lines[f])
 	}
 	return newest("findings that came and went", passing), last
 }

@@ -352,12 +352,13 @@ func TestPassingFindingsAreListed(t *testing.T) {
 	t.Parallel()
 	r := seen(t, Options{}, 120, 36)
 	f := fixture.Trouble("herd", inspect.Warning, "")
-	for i, kind := range []inspect.EventKind{inspect.EventFinding, inspect.EventCleared} {
-		at := fixture.In(time.Second + time.Duration(i)*20*time.Second)
+	for i, kind := range []inspect.EventKind{inspect.EventFinding, inspect.EventCleared, inspect.EventFinding, inspect.EventCleared} {
+		at := fixture.In(time.Second + time.Duration(i)*10*time.Second)
 		r.events.Add([]inspect.Event{{Kind: kind, At: at, Lock: fixture.Orders().ID, Finding: &f}})
 	}
 	run(t, r.Model, press(r.Model, "D"))
-	wantText(t, r.Model, "Open now: 0 critical, 0 warnings, 0 info, 0 muted (f lists them).", "findings that came and went", "cleared  zk:/locks/orders  herd")
+	wantText(t, r.Model, "Open now: 0 critical, 0 warnings, 0 info, 0 muted (f lists them).", "findings that came and went", "12:00:31  cleared  zk:/locks/orders  herd, 2 times")
+	wantNoText(t, r.Model, "12:00:11  cleared")
 }
 
 func TestPassingLocksAreListed(t *testing.T) {

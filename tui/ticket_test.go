@@ -58,7 +58,7 @@ func TestTwoKeysExportATicket(t *testing.T) {
 				t.Errorf("%s: the ticket lacks %q:\n%s\n%s", name, part, copied, file.text)
 			}
 		}
-		wantText(t, m, `sent to the terminal's clipboard; written to /tmp/\u{1b}[2Jx.md`)
+		wantText(t, m, `written as \u{1b}[2Jx.md in /tmp; sent to the terminal's clipboard`)
 	}
 }
 
@@ -76,7 +76,7 @@ func TestATicketGoesToAFile(t *testing.T) {
 		wantText(t, m, test.none)
 		exported(t, m, test.key)
 		must.Equal(t, file.name, test.name)
-		wantText(t, m, "written to", test.copied)
+		wantText(t, m, "written as", test.copied)
 		if test.copied == "" {
 			wantNoText(t, m, "sent to")
 		}

@@ -3,6 +3,7 @@ package screen
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -76,7 +77,8 @@ func (d *Ticket) Update(msg tea.Msg) (tea.Cmd, bool) {
 		if msg.err != nil {
 			d.Flash(both("not written: "+describe.OneLine(msg.err), msg.copied))
 		} else {
-			d.Flash(both(msg.copied, "written to "+describe.Printable(msg.path)))
+			dir, name := filepath.Split(msg.path)
+			d.Flash(both("written as "+describe.Printable(name)+" in "+describe.Printable(filepath.Clean(dir)), msg.copied))
 		}
 		return nil, true
 	case tea.KeyPressMsg:
