@@ -293,8 +293,8 @@ func TestAReleaseNotifiesTheNextWaiter(t *testing.T) {
 			h := acquire(t, lockOf(t, kind, s, key))
 			name, got := queueUp(t, within(t), kindOn(t, kind, other, key))
 			release(t, h)
-			release(t, granted(t, got))
 			must.Contain(t, messagesOf(t, heard), name, "messages")
+			release(t, granted(t, got))
 		})
 	}
 }
