@@ -32,19 +32,15 @@ type asking struct {
 	conn         *zk.Conn
 	wire         *hooked
 	releaser     *ZooKeeper
-	audit        *Audit
-	trail, root  string
+	root         string
 	java, python *servertest.Peer
 }
 
 func startAsking(t *testing.T, server *servertest.ZooKeeper) *asking {
 	conn := connectZooKeeper(t, server.Addr)
-	audit, path := openAudit(t)
 	wire := &hooked{ZKConn: conn, beforeRemoval: func() {}}
-	releaser := NewZooKeeper(wire, Target{Name: "zk", Servers: []string{server.Addr}}, audit)
-	t.Cleanup(releaser.Close)
 	return &asking{
-		server, conn, wire, releaser, audit, path, servertest.UniquePath(t),
+		server, conn, wire, onEnsemble(t, wire, server.Addr), servertest.UniquePath(t),
 		servertest.StartCurator(t, server.Addr), servertest.StartKazooLocks(t, server.Addr),
 	}
 }
@@ -83,7 +79,7 @@ func (a *asking) obliging(t *testing.T) {
 		t.Errorf("%+v, %+v", p, r)
 	}
 	a.java.Expect(t, "acquired mutex b "+dir)
-	if lines := auditLines(t, a.trail); len(lines) != 2 || lines[1]["asked"] != true || lines[1]["let_go"] != true || lines[1]["action"] != "ask" {
+	if lines := auditLines(t, a.releaser.audit.path); len(lines) != 2 || lines[1]["asked"] != true || lines[1]["let_go"] != true || lines[1]["action"] != "ask" {
 		t.Errorf("audit: %v", lines)
 	}
 }
@@ -119,8 +115,7 @@ func (a *asking) deaf(t *testing.T) {
 
 	interrupted, interrupt := context.WithCancel(t.Context())
 	defer interrupt()
-	cut := NewZooKeeper(&watchedZK{a.conn, interrupt}, Target{Name: "zk", Servers: []string{a.server.Addr}}, a.audit)
-	defer cut.Close()
+	cut := onEnsemble(t, &watchedZK{a.conn, interrupt}, a.server.Addr)
 	deaf.Wait = time.Minute
 	if p, err := cut.Preview(t.Context(), deaf); err != nil {
 		t.Fatal(err)

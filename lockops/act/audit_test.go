@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-zookeeper/zk"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lockscope/lockscope/inspect"
@@ -54,29 +53,22 @@ func TestAuditLinesNameTheBackend(t *testing.T) {
 	admin := redis.NewClient(&redis.Options{Addr: server.Addr, DB: 3, ReadTimeout: time.Minute})
 	defer admin.Close()
 	admin.Set(t.Context(), "lock:a", "v", 0)
-	audit, path := openAudit(t)
-	releaser := NewRedis([]redis.UniversalClient{admin}, Target{Name: "cache", Servers: []string{server.Addr}, DB: 3}, 30*time.Second, audit)
-	p, err := releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "cache", Path: "lock:a"}, Owner: "v"})
-	must.Succeed(t, err)
-	must.Have(releaser.Execute(t.Context(), p, "typed"))(t)
-	for _, l := range auditLines(t, path) {
+	releaser := onMaster(t, admin, server.Addr)
+	releaser.target.Name, releaser.target.DB = "cache", 3
+	must.Have(perform(t, releaser, Request{ID: inspect.ID{Backend: "cache", Path: "lock:a"}, Owner: "v"}))(t)
+	for _, l := range auditLines(t, releaser.audit.path) {
 		if l["backend"] != "cache" || l["db"] != 3.0 || l["role"] != "holding" {
 			t.Errorf("line %v", l)
 		}
 	}
 	zookeeper := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	conn := connectZooKeeper(t, zookeeper.Addr)
-	must.Have(conn.Create("/apps", nil, 0, zk.WorldACL(zk.PermAll)))(t)
+	create(t, conn, "/apps", "", 0)
 	names := zkQueue(t, conn, "/apps/lock", 1)
-	other, otherPath := openAudit(t)
-	zkReleaser := NewZooKeeper(conn, Target{Name: "zk", Servers: []string{zookeeper.Addr}, Chroot: "/apps"}, other)
-	defer zkReleaser.Close()
-	p, err = zkReleaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "zk", Path: "/lock"}, Owner: inspect.Untrusted(names[0])})
-	must.Succeed(t, err)
-	if result, err := zkReleaser.Execute(t.Context(), p, "typed"); err != nil || !result.Released {
-		t.Fatalf("result %+v, %v", result, err)
-	}
-	for _, l := range auditLines(t, otherPath) {
+	below := onEnsemble(t, conn, zookeeper.Addr)
+	below.target.Chroot = "/apps"
+	releaseFirst(t, below, inspect.ID{Backend: "zk", Path: "/lock"}, inspect.Untrusted(names[0]))
+	for _, l := range auditLines(t, below.audit.path) {
 		if l["backend"] != "zk" || l["chroot"] != "/apps" {
 			t.Errorf("line %v", l)
 		}
@@ -85,9 +77,7 @@ func TestAuditLinesNameTheBackend(t *testing.T) {
 
 func TestAuditNamesTheSudoUser(t *testing.T) {
 	t.Setenv("SUDO_USER", "alice")
-	path := filepath.Join(t.TempDir(), "audit.jsonl")
-	a := must.Have(OpenAudit(time.Now, path, "test", ""))(t)
-	defer a.Close()
+	a, path := openAudit(t)
 	must.Succeed(t, a.write(line{Lock: "zk:/a"}))
 	if trail, err := ReadTrail(path); err != nil || len(trail.Records) != 1 || trail.Records[0].Sudo != "alice" {
 		t.Errorf("%+v, %v", trail, err)

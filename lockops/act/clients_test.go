@@ -22,8 +22,8 @@ func TestClientConnectionIsEnded(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)
 	ours := server.Client(t)
-	audit, path := openAudit(t)
-	ender := NewRedis([]redis.UniversalClient{ours}, Target{Name: "redis", Servers: []string{server.Addr}}, 30*time.Second, audit)
+	ender := onMaster(t, ours, server.Addr)
+	path := ender.audit.path
 	other := func(name string) (client *redis.Conn, addr string) {
 		c := redis.NewClient(&redis.Options{Addr: server.Addr, ClientName: name, MaxRetries: -1, ReadTimeout: time.Minute})
 		t.Cleanup(func() { c.Close() })
@@ -106,8 +106,7 @@ func TestUnansweredKillIsUnknown(t *testing.T) {
 		ours := redis.NewClient(&redis.Options{Addr: server.Addr, MaxRetries: -1, ReadTimeout: time.Minute})
 		defer ours.Close()
 		ours.AddHook(lostAnswer{subcommand: "kill", sent: sent})
-		audit, path := openAudit(t)
-		ender := NewRedis([]redis.UniversalClient{ours}, Target{Name: "redis", Servers: []string{server.Addr}}, time.Minute, audit)
+		ender := onMaster(t, ours, server.Addr)
 		other := redis.NewClient(&redis.Options{Addr: server.Addr, MaxRetries: -1, ReadTimeout: time.Minute})
 		defer other.Close()
 		victim := other.Conn()
@@ -122,7 +121,7 @@ func TestUnansweredKillIsUnknown(t *testing.T) {
 			t.Errorf("sent %v: %+v, %v", sent, r, err)
 		}
 		want := map[bool]string{true: "done", false: "unknown"}[sent]
-		if trail, err := ReadTrail(path); err != nil || len(trail.Records) != 1 || trail.Records[0].Outcome != want {
+		if trail, err := ReadTrail(ender.audit.path); err != nil || len(trail.Records) != 1 || trail.Records[0].Outcome != want {
 			t.Errorf("audit: %+v, %v", trail, err)
 		}
 	}
@@ -172,7 +171,7 @@ func TestManyConnectionsAreListedOnRequest(t *testing.T) {
 	server := servertest.StartRedis(t)
 	ours := redis.NewClient(&redis.Options{Addr: server.Addr, PoolSize: 1, ReadTimeout: time.Minute})
 	defer ours.Close()
-	r := NewRedis([]redis.UniversalClient{ours}, Target{Name: "redis", Servers: []string{server.Addr}}, 30*time.Second, nil)
+	r := onMaster(t, ours, server.Addr)
 	for range 2 {
 		c := server.Client(t)
 		must.Succeed(t, c.Ping(t.Context()).Err())

@@ -3,9 +3,6 @@ package act
 import (
 	"testing"
 
-	"github.com/go-zookeeper/zk"
-
-	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/recipe"
 	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
@@ -19,18 +16,16 @@ func TestReleaseHonorsCustomRecipes(t *testing.T) {
 		conn := connectZooKeeper(t, server.Addr)
 		dir := servertest.UniquePath(t)
 		acme := must.Have(recipe.NewCustom("acme", "zookeeper", "rw", recipe.Patterns{Lock: `/.+`, Contender: `(?P<mode>s|x)@(?P<host>[^@]+)@\d{10}`}))(t)
-		must.Have(conn.Create(dir, nil, 0, zk.WorldACL(zk.PermAll)))(t)
+		create(t, conn, dir, "", 0)
 		var names []string
 		for _, prefix := range []string{"s@a@", "s@b@", "x@c@"} {
-			node := must.Have(conn.Create(dir+"/"+prefix, nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll)))(t)
-			names = append(names, node[len(dir)+1:])
+			names = append(names, create(t, conn, dir+"/"+prefix, "", sequential)[len(dir)+1:])
 		}
-		audit, _ := openAudit(t)
-		request := Request{ID: inspect.ID{Backend: "zk", Path: dir}, Owner: inspect.Untrusted(names[1])}
-		if p, err := NewZooKeeper(conn, Target{}, audit).Preview(t.Context(), request); err != nil || p.Refused == "" {
+		releaser, request := onEnsemble(t, conn, server.Addr), ofNode(dir, names[1])
+		if p, err := releaser.Preview(t.Context(), request); err != nil || p.Refused == "" {
 			t.Errorf("without the recipe: %+v, %v", p, err)
 		}
-		releaser := NewZooKeeper(conn, Target{Name: "zk", Servers: []string{server.Addr}}, audit, acme)
+		releaser.recipes = []recipe.Custom{acme}
 		p, err := releaser.Preview(t.Context(), request)
 		if err != nil || p.Refused != "" || p.Seen.Owner.Host != "b" || p.Next != nil || len(p.Warnings) < 2 {
 			t.Fatalf("%+v, %v", p, err)
@@ -42,7 +37,7 @@ func TestReleaseHonorsCustomRecipes(t *testing.T) {
 		if again, err := releaser.Execute(t.Context(), p, "typed"); err != nil || again.Released || again.Reason != Gone {
 			t.Errorf("again: %+v, %v", again, err)
 		}
-		first, err := releaser.Preview(t.Context(), Request{ID: request.ID, Owner: inspect.Untrusted(names[0])})
+		first, err := releaser.Preview(t.Context(), ofNode(dir, names[0]))
 		if err != nil || first.Next == nil || first.Next.Name.Raw() != names[2] {
 			t.Errorf("next: %+v, %v", first, err)
 		}

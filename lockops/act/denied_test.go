@@ -6,8 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/zksource"
 	"github.com/lockscope/lockscope/internal/servertest"
@@ -18,21 +16,12 @@ import (
 func TestReleaseReportsMissingReadRights(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)
-	admin, addrs := redisMastersOf(t, []*servertest.Redis{server})
 	all := []any{"~*", "&*", "+@all"}
 	const base64 = "YWFhYWFhYWFhYWFhYWFhYQ=="
-	for key, write := range map[string][]any{
-		"lock:plain":    {"SET", "lock:plain", base64, "PX", 60000},
-		"lock:redisson": {"HSET", "lock:redisson", ownerA, 1},
-		"{lock:zset}":   {"ZADD", "lock:zset", 4102444800000, idA},
-	} {
-		if err := admin[0].Do(t.Context(), write...).Err(); err != nil {
-			t.Fatal(key, err)
-		}
-	}
+	command(t, server.Client(t), "SET lock:plain "+base64+" PX 60000;HSET lock:redisson "+ownerA+" 1;ZADD lock:zset 4102444800000 "+idA)
 	preview := func(t *testing.T, key, owner string, rights ...any) (Preview, error) {
-		releaser := NewRedis([]redis.UniversalClient{aclUser(t, server, "ops", append(all, rights...)...)}, Target{Servers: addrs}, 30*time.Second, nil)
-		return releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "redis", Path: key}, Owner: inspect.Untrusted(owner)})
+		user := aclUser(t, server, "ops", append(all, rights...)...)
+		return onMaster(t, user, server.Addr).Preview(t.Context(), ofKey(key, owner))
 	}
 	for _, tt := range []struct {
 		key, owner, denied string

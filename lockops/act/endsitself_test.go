@@ -6,12 +6,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/lockscope/lockscope/inspect"
-	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -57,7 +54,7 @@ func (e *endsItself) Eval(ctx context.Context, text string, keys []string, args 
 func TestNaturalEndIsNotARelease(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)
-	admin, addrs := redisMastersOf(t, []*servertest.Redis{server})
+	admin, _ := redisMastersOf(t, []*servertest.Redis{server})
 	const rueidis = "SET rueidislock:0:lock 0123456789abcdefghijklmn PX 60000;SET rueidislock:1:lock 0123456789abcdefghijklmn PX 60000;SET rueidislock:2:lock 0123456789abcdefghijklmn PX 60000"
 	for _, tt := range []struct {
 		name, write, lock, owner, denied string
@@ -72,22 +69,14 @@ func TestNaturalEndIsNotARelease(t *testing.T) {
 		{name: "one of several deletes may be refused", write: rueidis, lock: "rueidislock:0:lock", owner: "0123456789abcdefghijklmn", denied: "-del", unknown: true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			for _, line := range strings.Split("FLUSHDB;"+tt.write, ";") {
-				var args []any
-				for _, word := range strings.Fields(line) {
-					args = append(args, word)
-				}
-				must.Succeed(t, admin[0].Do(t.Context(), args...).Err())
-			}
+			command(t, admin[0], "FLUSHDB;"+tt.write)
 			rights := []any{"~*", "&*", "+@all"}
 			if tt.denied != "" {
 				rights = append(rights, tt.denied)
 			}
 			ends := &endsItself{aclUser(t, server, "ops", rights...), func() { admin[0].FlushDB(t.Context()) }, tt.lost, tt.late}
-			audit, path := openAudit(t)
-			releaser := NewRedis([]redis.UniversalClient{ends}, Target{Servers: addrs}, 30*time.Second, audit)
-			p := confirmed(t, releaser, Request{ID: inspect.ID{Backend: "redis", Path: tt.lock}, Owner: inspect.Untrusted(tt.owner)})
-			result, err := releaser.Execute(t.Context(), p, "typed")
+			releaser := onMaster(t, ends, server.Addr)
+			result, err := perform(t, releaser, ofKey(tt.lock, tt.owner))
 			m, words := result.Masters[0], "gone, not by this request"
 			if tt.unknown {
 				words = "gone; by this request or on its own"
@@ -98,8 +87,7 @@ func TestNaturalEndIsNotARelease(t *testing.T) {
 			if tt.unknown && (result.Reason != "" || !errors.Is(err, ErrUnreachable) || m.Ended != EndedSomehow) || !tt.unknown && (result.Reason != Gone || err != nil || m.Ended != EndedItself) {
 				t.Errorf("reason %q, error %v, ended %q", result.Reason, err, m.Ended)
 			}
-			lines := auditLines(t, path)
-			last := lines[len(lines)-1]
+			last := lastAudited(t, releaser.audit)
 			if detail, _ := last["detail"].(string); last["released"] != false || last["unknown"] == true != tt.unknown || !strings.HasPrefix(detail, words) {
 				t.Errorf("audit %v", last)
 			}

@@ -53,14 +53,10 @@ func eachConfirmed(t *testing.T, index int, f func(t *testing.T, q confirmedRele
 		q := confirmedRelease{conn: connectZooKeeper(t, server.Addr), dir: servertest.UniquePath(t)}
 		q.names = zkQueue(t, q.conn, q.dir, 3)
 		q.hooked = &hooked{ZKConn: q.conn, beforeRemoval: func() {}}
-		q.audit, q.path = openAudit(t)
-		q.releaser = NewZooKeeper(q.hooked, Target{Name: "zk", Servers: []string{server.Addr}}, q.audit)
-		t.Cleanup(q.releaser.Close)
-		request := Request{ID: inspect.ID{Backend: "zk", Path: q.dir}, Owner: inspect.Untrusted(q.names[index]), Waiter: index > 0}
-		var err error
-		if q.preview, err = q.releaser.Preview(t.Context(), request); err != nil || q.preview.Refused != "" {
-			t.Fatalf("preview %+v, %v", q.preview, err)
-		}
+		q.releaser = onEnsemble(t, q.hooked, server.Addr)
+		request := ofNode(q.dir, q.names[index])
+		request.Waiter = index > 0
+		q.preview = confirmed(t, q.releaser, request)
 		f(t, q)
 	})
 }
@@ -70,8 +66,6 @@ type confirmedRelease struct {
 	hooked   *hooked
 	dir      string
 	names    []string
-	audit    *Audit
-	path     string
 	releaser *ZooKeeper
 	preview  Preview
 }
@@ -153,7 +147,7 @@ func TestLateDeleteIsReportedAndAudited(t *testing.T) {
 			t.Errorf("late: %+v, %v", late, err)
 		}
 		q.releaser.Close()
-		lines := auditLines(t, q.path)
+		lines := auditLines(t, q.releaser.audit.path)
 		if len(lines) != 3 || lines[1]["phase"] != "result" || lines[1]["unknown"] != true || lines[1]["released"] != false ||
 			lines[2]["phase"] != "late" || lines[2]["released"] != true {
 			t.Errorf("audit %v", lines)
@@ -235,9 +229,7 @@ func TestStoppedMasterRemovesNothingLater(t *testing.T) {
 	audit, _ := openAudit(t)
 	const limit = 5 * time.Second
 	releaser := NewRedis([]redis.UniversalClient{&stopping{clients[0], func() { server.Pause(t) }}}, Target{Servers: addrs}, limit, audit)
-	p := confirmed(t, releaser, Request{ID: inspect.ID{Backend: "redis", Path: "lock:a"}, Owner: "v"})
-	result, err := releaser.Execute(t.Context(), p, "typed")
-	if err == nil || result.Released {
+	if result, err := perform(t, releaser, ofKey("lock:a", "v")); err == nil || result.Released {
 		t.Errorf("result %+v, %v", result, err)
 	}
 	server.Resume(t)
@@ -256,33 +248,6 @@ type stopping struct {
 func (s *stopping) EvalSha(ctx context.Context, sha string, keys []string, args ...any) *redis.Cmd {
 	s.stop()
 	return s.UniversalClient.Eval(ctx, scriptText("string"), keys, args...)
-}
-
-// The waiter does what python-redis-lock's acquire does: SET NX, BLPOP on the signal list, SET NX
-// again. The TTL is so long that only the wake-up can end the wait.
-func TestReleaseWakesPythonRedisLock(t *testing.T) {
-	t.Parallel()
-	server := servertest.StartRedis(t)
-	client := redis.NewClient(&redis.Options{Addr: server.Addr, ReadTimeout: 2 * time.Minute})
-	defer client.Close()
-	const key, value, waiter = "lock:orders", "YWFhYWFhYWFhYWFhYWFhYWFh", "YmJiYmJiYmJiYmJiYmJiYmJi"
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	acquire := func(value string) bool { return client.SetNX(ctx, key, value, time.Hour).Val() }
-	if !acquire(value) || acquire(waiter) {
-		t.Fatal("want the holder to be the only one")
-	}
-	releaser := onMaster(t, client, server.Addr)
-	taken := make(chan bool, 1)
-	go func() {
-		woken, err := client.BLPop(ctx, time.Hour, "lock-signal:orders").Result()
-		taken <- err == nil && len(woken) == 2 && woken[1] == "1" && acquire(waiter)
-	}()
-	awaitBlocked(ctx, t, client)
-	releaseFirst(t, releaser, inspect.ID{Backend: "redis", Path: key}, value)
-	if !<-taken || client.Get(ctx, key).Val() != waiter {
-		t.Errorf("the waiter did not get the lock, which has %q", client.Get(ctx, key).Val())
-	}
 }
 
 // A lock is refused with a reason if we do not know how its library releases it.

@@ -11,7 +11,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lockscope/lockscope/inspect"
-	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -79,13 +78,7 @@ func TestTransientRefusalReleasesNothing(t *testing.T) {
 			admin := server.Client(t)
 			name, now := fmt.Sprintf("n%d", n), time.Now()
 			named := strings.NewReplacer("NAME", name, "NOW", fmt.Sprint(now.UnixMilli()), "SOON", fmt.Sprint(now.Add(time.Minute).UnixMilli())).Replace
-			for _, line := range strings.Split(named(tt.write), ";") {
-				var args []any
-				for _, word := range strings.Fields(line) {
-					args = append(args, word)
-				}
-				must.Succeed(t, admin.Do(t.Context(), args...).Err())
-			}
+			command(t, admin, named(tt.write))
 			request := Request{ID: inspect.ID{Backend: "redis", Path: named(tt.lock)}, Owner: inspect.Untrusted(tt.owner), Waiter: tt.waiter}
 			for _, by := range []errorReply{"TRYAGAIN Multiple keys request during rehashing of slot", "LOADING Redis is loading the dataset in memory"} {
 				for from, last := 1, false; !last; from++ {

@@ -96,16 +96,14 @@ func TestUnansweredReleaseIsUnknown(t *testing.T) {
 					clients[i].AddHook(&silenced{by: by})
 				}
 			}
-			audit, path := openAudit(t)
-			releaser := NewRedis(clients, Target{Name: "redis", Servers: addrs}, 30*time.Second, audit)
-			p := confirmed(t, releaser, Request{ID: inspect.ID{Backend: "redis", Path: "lock:a"}, Owner: "v", Waiter: tt.waiter})
-			result, err := releaser.Execute(t.Context(), p, "--yes")
+			releaser, request := onMasters(t, clients, addrs), ofKey("lock:a", "v")
+			request.Waiter = tt.waiter
+			result, err := perform(t, releaser, request)
 			done := !tt.unknown && tt.reason == ""
 			if result.Unknown != tt.unknown || result.Reason != tt.reason || result.Released != done || tt.unknown && (!errors.Is(err, ErrUnreachable) || result.Detail == "") {
 				t.Errorf("%+v, %v", result, err)
 			}
-			lines := auditLines(t, path)
-			if last := lines[len(lines)-1]; last["unknown"] == true != tt.unknown {
+			if last := lastAudited(t, releaser.audit); last["unknown"] == true != tt.unknown {
 				t.Errorf("audit %v", last)
 			}
 		})
@@ -149,19 +147,16 @@ func TestALockTakenAgainWasReleased(t *testing.T) {
 		servers := servertest.StartEmbeddedMasters(t, n)
 		clients, addrs := redisMastersOf(t, servers)
 		plain, _ := redisMastersOf(t, servers)
-		audit, _ := openAudit(t)
-		var requests []Request
-		for _, key := range []string{"lock:a", "lock:b"} {
-			requests = append(requests, Request{ID: inspect.ID{Backend: "redis", Path: key}, Owner: "host-1"})
+		keys := []string{"lock:a", "lock:b"}
+		for _, key := range keys {
 			for i, c := range clients {
 				c.AddHook(&again{plain: plain[i], key: key, value: "host-1"})
 				must.Succeed(t, plain[i].Set(t.Context(), key, "host-1", time.Hour).Err())
 			}
 		}
-		r := NewRedis(clients, Target{Name: "redis", Servers: addrs}, time.Minute, audit)
-		for _, request := range requests {
-			p := must.Have(r.Preview(t.Context(), request))(t)
-			result, err := r.Execute(t.Context(), p, "--yes")
+		r := onMasters(t, clients, addrs)
+		for _, key := range keys {
+			result, err := perform(t, r, ofKey(key, "host-1"))
 			again := result.Detail == "taken again by the same value" && len(result.HoldersAfter) == 1
 			if err != nil || !result.Released || !again {
 				t.Errorf("%d masters: %+v, %v", n, result, err)

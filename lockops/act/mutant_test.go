@@ -76,8 +76,7 @@ func TestRemainingQuorumIsNotReleased(t *testing.T) {
 		}
 	}
 	releaser := onMasters(t, clients, addrs)
-	p := confirmed(t, releaser, Request{ID: inspect.ID{Backend: "redis", Path: "lock:a"}, Owner: "v"})
-	result, err := releaser.Execute(t.Context(), p, "typed")
+	result, err := perform(t, releaser, ofKey("lock:a", "v"))
 	if err != nil || result.Released || result.Reason != NoQuorum || !result.Masters[0].Deleted || len(result.HoldersAfter) != 1 {
 		t.Errorf("result %+v, %v", result, err)
 	}

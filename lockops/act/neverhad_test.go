@@ -6,7 +6,6 @@ import (
 	"net"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -95,8 +94,7 @@ func faultyMasters(t *testing.T, all []faulty) *Redis {
 		}
 		clients[i].AddHook(f)
 	}
-	audit, _ := openAudit(t)
-	return NewRedis(clients, Target{Name: "redis", Servers: addrs}, 30*time.Second, audit)
+	return onMasters(t, clients, addrs)
 }
 
 // A master that lacked the contender both before and after a lost reply never had it, so it has no

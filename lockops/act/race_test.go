@@ -4,6 +4,8 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
+	"log"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -58,7 +60,7 @@ func TestActsInRacesOnZooKeeper(t *testing.T) {
 		for i := range *tries {
 			dir := fmt.Sprintf("%s-%d", servertest.UniquePath(t), i)
 			names := zkQueue(t, holder, dir, 2)
-			p := confirmed(t, releaser, Request{ID: inspect.ID{Backend: "zk", Path: dir}, Owner: inspect.Untrusted(names[0])})
+			p := confirmed(t, releaser, ofNode(dir, names[0]))
 			var own error
 			result, err := pace.run(func() { own = holder.Delete(dir+"/"+names[0], -1) }, func() (Result, error) {
 				return releaser.Execute(t.Context(), p, "--yes")
@@ -79,6 +81,19 @@ func TestActsInRacesOnZooKeeper(t *testing.T) {
 	})
 }
 
+// connectUntil connects until end is called. Many connections at once would need too much memory: each has buffers
+// of 1.5 MiB.
+func connectUntil(t *testing.T, addr string) (conn *zk.Conn, end func()) {
+	t.Helper()
+	conn, events, err := zk.Connect([]string{addr}, 30*time.Second, zk.WithLogger(log.New(io.Discard, "", 0)))
+	must.Succeed(t, err)
+	return conn, func() {
+		conn.Close()
+		for range events { // closed once the connection's goroutines have ended
+		}
+	}
+}
+
 // A holder's session ends, as on expiry, while its znode is released. The waiter stays, and we
 // report the release or that the holder was gone.
 func TestSessionsEndInRaces(t *testing.T) {
@@ -91,8 +106,8 @@ func TestSessionsEndInRaces(t *testing.T) {
 			dir := fmt.Sprintf("%s-%d", servertest.UniquePath(t), i)
 			holder, end := connectUntil(t, server.Addr)
 			first := zkQueue(t, holder, dir, 1)[0]
-			made := must.Have(waiter.Create(dir+"/"+first[:len(first)-10], nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll)))(t)
-			p := confirmed(t, releaser, Request{ID: inspect.ID{Backend: "zk", Path: dir}, Owner: inspect.Untrusted(first)})
+			made := create(t, waiter, dir+"/"+first[:len(first)-10], "", sequential)
+			p := confirmed(t, releaser, ofNode(dir, first))
 			result, err := pace.run(holder.Close, func() (Result, error) { return releaser.Execute(t.Context(), p, "--yes") })
 			if err != nil || !result.Released && result.Reason != Gone {
 				t.Fatalf("try %d: %+v, %v", i, result, err)
@@ -151,25 +166,23 @@ func TestZooKeeperPermitsInRaces(t *testing.T) {
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		conn, holder := connectZooKeeper(t, server.Addr), connectZooKeeper(t, server.Addr)
 		releaser := onEnsemble(t, conn, server.Addr)
-		create := func(path string, data string, flags int32) string {
-			return must.Have(holder.Create(path, []byte(data), flags, zk.WorldACL(zk.PermAll)))(t)
-		}
-		const protected, sequential = "/_c_0c4f1b2e-9d8a-4f6f-b1f0-a7c3d5e60718-", zk.FlagEphemeral | zk.FlagSequence
+		const protected = "/_c_0c4f1b2e-9d8a-4f6f-b1f0-a7c3d5e60718-"
 		ours, pace := 0, racePace{}
 		for try := range *tries {
 			dir := fmt.Sprintf("%s-%d", servertest.UniquePath(t), try)
 			var permits []string
 			if curator := try%2 == 0; curator {
-				create(dir, "", 0)
-				create(dir+"/leases", "", 0)
-				create(dir+"/locks", "", 0)
-				permits = []string{create(dir+"/leases"+protected+"lease-", "", sequential), create(dir+"/leases"+protected+"lease-", "", sequential)}
+				create(t, holder, dir, "", 0)
+				create(t, holder, dir+"/leases", "", 0)
+				create(t, holder, dir+"/locks", "", 0)
+				lease := dir + "/leases" + protected + "lease-"
+				permits = []string{create(t, holder, lease, "", sequential), create(t, holder, lease, "", sequential)}
 			} else {
-				create(dir, "2", 0)
-				permits = []string{create(dir+"/0c4f1b2e9d8a4f6fb1f0a7c3d5e60718", "a", zk.FlagEphemeral), create(dir+"/7a1d2c3b4e5f4a6b8c7d9e0f1a2b3c4d", "b", zk.FlagEphemeral)}
+				create(t, holder, dir, "2", 0)
+				permits = []string{create(t, holder, dir+"/0c4f1b2e9d8a4f6fb1f0a7c3d5e60718", "a", zk.FlagEphemeral), create(t, holder, dir+"/7a1d2c3b4e5f4a6b8c7d9e0f1a2b3c4d", "b", zk.FlagEphemeral)}
 			}
 			name := permits[0][strings.LastIndexByte(permits[0], '/')+1:]
-			p := confirmed(t, releaser, Request{ID: inspect.ID{Backend: "zk", Path: dir}, Owner: inspect.Untrusted(name)})
+			p := confirmed(t, releaser, ofNode(dir, name))
 			var own error
 			result, err := pace.run(func() { own = holder.Delete(permits[0], -1) }, func() (Result, error) {
 				return releaser.Execute(t.Context(), p, "--yes")

@@ -117,8 +117,7 @@ func TestTTLSafeInRaces(t *testing.T) {
 	t.Parallel()
 	servers := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}
 	clients, addrs := redisMastersOf(t, servers)
-	audit, _ := openAudit(t)
-	r := &ttlOfMasters{T: t, clients: clients, releaser: NewRedis(clients, Target{Name: "redis", Servers: addrs}, 30*time.Second, audit)}
+	r := &ttlOfMasters{T: t, clients: clients, releaser: onMasters(t, clients, addrs)}
 	for try := range *tries {
 		r.key = fmt.Sprintf("lock:%d", try)
 		r.duringARelease()

@@ -173,9 +173,7 @@ func TestActsOnEveryLibraryInRaces(t *testing.T) {
 	}
 	for _, w := range rows {
 		t.Run(w.library+" "+w.how, func(t *testing.T) {
-			heard := client.Subscribe(t.Context(), cmp.Or(w.until.channel, "none")) // a waiter without a subscription looks dead
-			defer heard.Close()
-			must.Have(heard.Receive(t.Context()))(t)
+			hear(t, client, cmp.Or(w.until.channel, "none"))
 			r := &libraryRaces{T: t, waits: w, client: client, releaser: releaser}
 			for range each {
 				r.releaseDuringARelease()
@@ -228,9 +226,7 @@ redis.call('SET', KEYS[1], ARGV[2], 'PX', 3600000) return 1`,
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			heard := client.Subscribe(t.Context(), "none", tt.hears)
-			defer heard.Close()
-			must.Have(heard.Receive(t.Context()))(t)
+			hear(t, client, "none", tt.hears)
 			won, pace := 0, racePace{}
 			for try := range *tries {
 				trial{actions{write: tt.write}, "", client, releaser}.write(t)

@@ -20,19 +20,16 @@ func TestAskingInRaces(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		conn, holder := connectZooKeeper(t, server.Addr), connectZooKeeper(t, server.Addr)
-		audit, _ := openAudit(t)
 		wire := &counting{ZKConn: conn}
-		releaser := NewZooKeeper(wire, Target{Name: "zk", Servers: []string{server.Addr}}, audit)
-		t.Cleanup(releaser.Close)
+		releaser := onEnsemble(t, wire, server.Addr)
 		asked, pace := 0, racePace{}
 		for i := range *tries {
 			dir := fmt.Sprintf("%s-%d", servertest.UniquePath(t), i)
-			must.Have(holder.Create(dir, nil, 0, zk.WorldACL(zk.PermAll)))(t)
+			create(t, holder, dir, "", 0)
 			var nodes [2]string
 			for at := range nodes {
 				name := fmt.Sprintf("%s/_c_7f3e9c1a-0000-4000-8000-%012d-lock-", dir, at)
-				made := must.Have(holder.Create(name, nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll)))(t)
-				nodes[at] = made
+				nodes[at] = create(t, holder, name, "", sequential)
 			}
 			request := Request{ID: inspect.ID{Backend: "zk", Path: dir}, Owner: inspect.Untrusted(nodes[0][len(dir)+1:]), Ask: true, Wait: time.Minute}
 			p := confirmed(t, releaser, request)

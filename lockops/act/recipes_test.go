@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-zookeeper/zk"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lockscope/lockscope/docs"
@@ -114,18 +113,10 @@ type trial struct {
 func (x trial) write(t *testing.T) {
 	t.Helper()
 	x.client.FlushAll(t.Context())
-	for _, line := range strings.Split(x.actions.write, ";") {
-		var args []any
-		for _, word := range strings.Fields(line) {
-			args = append(args, word)
-		}
-		must.Succeed(t, x.client.Do(t.Context(), args...).Err())
-	}
+	command(t, x.client, x.actions.write)
 }
 
-func (x trial) request(owner string) Request {
-	return Request{ID: inspect.ID{Backend: "redis", Path: x.lock}, Owner: inspect.Untrusted(owner)}
-}
+func (x trial) request(owner string) Request { return ofKey(x.lock, owner) }
 
 func (x trial) ofTheHolder(t *testing.T) {
 	ask := x.request(x.holder)
@@ -210,15 +201,11 @@ func act(t *testing.T, r Releaser, request Request, sentence string) Result {
 	if p.Refused != "" {
 		t.Fatalf("%s: refused %q: %s", request.action(), p.Refused, p.Detail)
 	}
-	result, err := r.Execute(t.Context(), p, "typed")
-	if err != nil {
-		t.Fatalf("%s: %+v, %v", request.action(), result, err)
-	}
-	return result
+	return must.Have(r.Execute(t.Context(), p, "typed"))(t)
 }
 
-// seenOnce reads one lock, as `lockscope show` does.
-func seenOnce(t *testing.T, addr, key string) *inspect.Lock {
+// lockOf reads one lock, as `lockscope show` does.
+func lockOf(t *testing.T, addr, key string) *inspect.Lock {
 	t.Helper()
 	o := inspect.NewObserver(time.Now, redissource.New(redissource.Config{
 		Backend: "redis", Masters: []*redis.UniversalOptions{{Addrs: []string{addr}}}, Only: key, Once: true, Timeout: 30 * time.Second, Budget: redissource.Budget{Unlimited: true},
@@ -230,15 +217,10 @@ func seenOnce(t *testing.T, addr, key string) *inspect.Lock {
 	return o.Snapshot().Lock(inspect.ID{Backend: "redis", Path: key})
 }
 
-func lockOf(t *testing.T, addr, key string) *inspect.Lock {
-	t.Helper()
-	return seenOnce(t, addr, key)
-}
-
 // noTTLOf returns the finding no-ttl if it advises a command.
 func noTTLOf(t *testing.T, addr, key string) *inspect.Finding {
 	t.Helper()
-	l := seenOnce(t, addr, key)
+	l := lockOf(t, addr, key)
 	if l == nil {
 		return nil
 	}
@@ -280,25 +262,23 @@ func TestZkActionsWorkOnEveryRecipe(t *testing.T) {
 	for _, a := range zookeeperActions() {
 		t.Run(a.recipe, func(t *testing.T) {
 			dir := servertest.UniquePath(t)
-			must.Have(conn.Create(dir, nil, 0, zk.WorldACL(zk.PermAll)))(t)
+			create(t, conn, dir, "", 0)
 			var names []string
 			for _, word := range strings.Fields(strings.ReplaceAll(a.write, "SESSION", fmt.Sprint(conn.SessionID()))) {
 				prefix, data, given := strings.Cut(word, "=")
 				if !given {
 					data = "client"
 				}
-				made := must.Have(conn.Create(dir+"/"+prefix, []byte(data), zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll)))(t)
-				names = append(names, path.Base(made))
+				names = append(names, path.Base(create(t, conn, dir+"/"+prefix, data, sequential)))
 			}
-			id := inspect.ID{Backend: "zk", Path: dir}
-			ask := Request{ID: id, Owner: inspect.Untrusted(names[0]), Ask: true, Wait: time.Millisecond}
+			ask, ttl := ofNode(dir, names[0]), ofNode(dir, names[0])
+			ask.Ask, ask.Wait, ttl.TTL = true, time.Millisecond, time.Minute
 			act(t, releaser, ask, a.release)
-			ttl := Request{ID: id, Owner: inspect.Untrusted(names[0]), TTL: time.Minute}
 			act(t, releaser, ttl, "a lock in ZooKeeper has no TTL: it lasts as long as its session, or its znode")
 			if p, err := releaser.PreviewEnd(t.Context(), ClientRequest{Backend: "zk", Client: inspect.SessionID(conn.SessionID())}); err != nil || p.Refused != Unsupported || !strings.Contains(p.Detail, noSession) {
 				t.Errorf("the end of the session: %+v, %v", p, err)
 			}
-			waiter := Request{ID: id, Owner: inspect.Untrusted(names[1])}
+			waiter := ofNode(dir, names[1])
 			if p, err := releaser.Preview(t.Context(), waiter); err != nil || p.Refused != NotHolder {
 				t.Errorf("a waiter, not requested as one: %+v, %v", p, err)
 			}
@@ -307,11 +287,11 @@ func TestZkActionsWorkOnEveryRecipe(t *testing.T) {
 			if r := act(t, releaser, waiter, done); !r.Released || len(r.HoldersAfter) != 1 || r.HoldersAfter[0].Name.Raw() != names[0] {
 				t.Errorf("waiter: %+v", r)
 			}
-			d, err := releaser.look(t.Context(), Request{ID: id})
+			d, err := releaser.look(t.Context(), ofNode(dir, ""))
 			if err != nil || d.lock().Recipe != a.recipe {
 				t.Fatalf("recognized as %+v, %v", d.lock(), err)
 			}
-			if r := act(t, releaser, Request{ID: id, Owner: inspect.Untrusted(names[0])}, done); !r.Released || len(r.HoldersAfter) != 0 {
+			if r := act(t, releaser, ofNode(dir, names[0]), done); !r.Released || len(r.HoldersAfter) != 0 {
 				t.Errorf("release: %+v", r)
 			}
 			if left, _, err := conn.Children(dir); err != nil || len(left) > 0 {

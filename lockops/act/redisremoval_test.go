@@ -7,10 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
 
-	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
@@ -116,31 +114,22 @@ func (tt releasing) isDone(t *testing.T, servers []*servertest.Redis) {
 	c, name := clients[0], servertest.UniqueName(t)
 	now := time.Now()
 	named := strings.NewReplacer("NAME", name, "NOW", fmt.Sprint(now.UnixMilli()), "SOON", fmt.Sprint(now.Add(time.Minute).UnixMilli())).Replace
-	for _, line := range strings.Split(named(tt.write), ";") {
-		var args []any
-		for _, word := range strings.Fields(line) {
-			args = append(args, word)
-		}
-		must.Succeed(t, c.Do(t.Context(), args...).Err())
-	}
+	command(t, c, named(tt.write))
 	var messages <-chan *redis.Message
 	if tt.channel != "" {
-		sub := c.Subscribe(t.Context(), named(tt.channel))
-		defer sub.Close()
-		must.Have(sub.Receive(t.Context()))(t)
-		messages = sub.Channel()
+		messages = hear(t, c, named(tt.channel)).Channel()
 	}
 	releaser := onMasters(t, clients, addrs)
-	request := Request{ID: inspect.ID{Backend: "redis", Path: named(tt.lock)}, Owner: inspect.Untrusted(tt.owner)}
+	request := ofKey(named(tt.lock), tt.owner)
 	if tt.waiter {
 		if p, err := releaser.Preview(t.Context(), request); err != nil || p.Refused != NotHolder {
 			t.Errorf("a waiter: %+v, %v", p, err)
 		}
 		request.Waiter = true
 	}
-	p, err := releaser.Preview(t.Context(), request)
-	if err != nil || p.Refused != "" || len(p.Sends) != 1 || len(p.Warnings) == 0 {
-		t.Fatalf("preview %+v, %v", p, err)
+	p := confirmed(t, releaser, request)
+	if len(p.Sends) != 1 || len(p.Warnings) == 0 {
+		t.Errorf("preview %+v", p)
 	}
 	result, err := releaser.Execute(t.Context(), p, "--yes")
 	if err != nil || !result.Released || !result.Masters[0].Deleted {
@@ -154,25 +143,16 @@ func (tt releasing) isDone(t *testing.T, servers []*servertest.Redis) {
 			t.Error("nothing was published")
 		}
 	}
-	var left []string
-	keys := must.Have(c.Keys(t.Context(), "*"+name+"*").Result())(t)
-	left = append(left, keys...)
-	want := make([]string, 0, len(tt.left))
+	var want []string
 	for _, key := range tt.left {
 		want = append(want, named(key))
 	}
-	if diff := cmp.Diff(sorted(want), sorted(left)); diff != "" {
-		t.Errorf("keys left (-want +got):\n%s", diff)
-	}
+	slices.Sort(want)
+	left := must.Have(c.Keys(t.Context(), "*"+name+"*").Result())(t)
+	must.Same(t, slices.Sorted(slices.Values(left)), want, "keys left")
 	// The seen contender is gone, so nothing more is removed.
 	again, err := releaser.Execute(t.Context(), p, "--yes")
 	if err != nil || again.Released || again.Masters[0].Deleted {
 		t.Errorf("again: %+v, %v", again, err)
 	}
-}
-
-func sorted(list []string) []string {
-	out := slices.Clone(list)
-	slices.Sort(out)
-	return append([]string{}, out...)
 }

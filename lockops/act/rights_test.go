@@ -24,12 +24,8 @@ func TestMissingZooKeeperRightIsNamed(t *testing.T) {
 		readOnly := append(zk.AuthACL(zk.PermAll), zk.WorldACL(zk.PermRead)...)
 		must.Have(owner.Create(dir, nil, 0, readOnly))(t)
 		node := must.Have(owner.Create(dir+"/0c4f1b2e9d8a4f6fb1f0a7c3d5e60718__lock__", nil, zk.FlagEphemeral|zk.FlagSequence, zk.AuthACL(zk.PermAll)))(t)
-		audit, _ := openAudit(t)
-		releaser := NewZooKeeper(other, Target{}, audit)
-		defer releaser.Close()
-		request := Request{ID: inspect.ID{Backend: "zk", Path: dir}, Owner: inspect.Untrusted(filepath.Base(node))}
-		p := confirmed(t, releaser, request)
-		if result, err := releaser.Execute(t.Context(), p, "typed"); err == nil || result.Released || !strings.Contains(err.Error(), "grant DELETE on "+dir) {
+		releaser := onEnsemble(t, other, server.Addr)
+		if result, err := perform(t, releaser, ofNode(dir, filepath.Base(node))); err == nil || result.Released || !strings.Contains(err.Error(), "grant DELETE on "+dir) {
 			t.Errorf("result %+v, %v", result, err)
 		}
 	})
@@ -38,10 +34,8 @@ func TestMissingZooKeeperRightIsNamed(t *testing.T) {
 // aclUser adds a user to a server and returns a client of that user.
 func aclUser(t *testing.T, server *servertest.Redis, name string, rights ...any) redis.UniversalClient {
 	t.Helper()
-	admin := redis.NewClient(&redis.Options{Addr: server.Addr, MaxRetries: -1, ReadTimeout: time.Minute})
-	defer admin.Close()
 	args := append([]any{"ACL", "SETUSER", name, "reset", "on", ">secret"}, rights...)
-	must.Succeed(t, admin.Do(t.Context(), args...).Err())
+	must.Succeed(t, server.Client(t).Do(t.Context(), args...).Err())
 	c := redis.NewClient(&redis.Options{Addr: server.Addr, Username: name, Password: "secret", MaxRetries: -1, ContextTimeoutEnabled: true, Protocol: 2, ReadTimeout: time.Minute})
 	t.Cleanup(func() { c.Close() })
 	return c
@@ -51,7 +45,7 @@ func aclUser(t *testing.T, server *servertest.Redis, name string, rights ...any)
 func TestReleaseSurvivesDeniedWakeUp(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)
-	admin, addrs := redisMastersOf(t, []*servertest.Redis{server})
+	admin, _ := redisMastersOf(t, []*servertest.Redis{server})
 	for _, tt := range []struct{ name, write, owner string }{
 		{"string", "SET lock:string lockscope:YWFhYWFhYWFhYWFhYWFhYQ:a", "lockscope:YWFhYWFhYWFhYWFhYWFhYQ:a"},
 		{"python-redis-lock", "SET lock:python-redis-lock YWFhYWFhYWFhYWFhYWFhYWFh PX 60000", "YWFhYWFhYWFhYWFhYWFhYWFh"},
@@ -61,20 +55,14 @@ func TestReleaseSurvivesDeniedWakeUp(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			// The user may neither publish nor push to the list that wakes waiters.
 			c := aclUser(t, server, "mute", "~lock:"+tt.name+"*", "~{lock*", "~redisson*", "resetchannels", "+@all", "-@admin")
-			var args []any
-			for _, word := range strings.Fields(tt.write) {
-				args = append(args, word)
-			}
-			must.Succeed(t, admin[0].Do(t.Context(), args...).Err())
-			audit, path := openAudit(t)
-			releaser := NewRedis([]redis.UniversalClient{c}, Target{Servers: addrs}, 30*time.Second, audit)
-			p := confirmed(t, releaser, Request{ID: inspect.ID{Backend: "redis", Path: "lock:" + tt.name}, Owner: inspect.Untrusted(tt.owner)})
-			result, err := releaser.Execute(t.Context(), p, "typed")
+			command(t, admin[0], tt.write)
+			releaser := onMaster(t, c, server.Addr)
+			result, err := perform(t, releaser, ofKey("lock:"+tt.name, tt.owner))
 			if err != nil || !result.Released || !result.Masters[0].Deleted {
 				t.Errorf("result %+v, %v", result, err)
 			}
 			must.Equal(t, admin[0].Exists(t.Context(), "lock:"+tt.name).Val(), 0, "keys left")
-			if lines := auditLines(t, path); len(lines) != 2 || lines[1]["released"] != true || lines[1]["error"] != nil {
+			if lines := auditLines(t, releaser.audit.path); len(lines) != 2 || lines[1]["released"] != true || lines[1]["error"] != nil {
 				t.Errorf("audit %v", lines)
 			}
 		})

@@ -5,10 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-zookeeper/zk"
-
 	"github.com/lockscope/lockscope/inspect"
-	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/internal/zkserver"
 )
@@ -19,6 +16,7 @@ func TestUnnoticedReleasesAreRefused(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	conn, root := connectZooKeeper(t, server.Addr), servertest.UniquePath(t)
+	create(t, conn, root, "", 0)
 	const curator, kazoo = "_c_0c4f1b2e-9d8a-4f6f-b1f0-a7c3d5e60718-", "0c4f1b2e9d8a4f6fb1f0a7c3d5e60718__lock__"
 	for name, tt := range map[string]struct {
 		prefix  string
@@ -35,19 +33,12 @@ func TestUnnoticedReleasesAreRefused(t *testing.T) {
 	} {
 		dir := root + "/" + name
 		var names []string
-		for _, p := range []string{root, dir} {
-			if _, err := conn.Create(p, nil, 0, zk.WorldACL(zk.PermAll)); err != nil && err != zk.ErrNodeExists {
-				t.Fatal(err)
-			}
-		}
+		create(t, conn, dir, "", 0)
 		for range 2 {
-			p := must.Have(conn.Create(dir+"/"+tt.prefix, nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll)))(t)
-			names = append(names, filepath.Base(p))
+			names = append(names, filepath.Base(create(t, conn, dir+"/"+tt.prefix, "", sequential)))
 		}
-		audit, path := openAudit(t)
-		releaser := NewZooKeeper(conn, Target{Name: "zk", Servers: []string{server.Addr}}, audit)
-		id := inspect.ID{Backend: "zk", Path: dir}
-		request := Request{ID: id, Owner: inspect.Untrusted(names[0]), Elects: tt.elects}
+		releaser, request := onEnsemble(t, conn, server.Addr), ofNode(dir, names[0])
+		request.Elects = tt.elects
 		p, err := releaser.Preview(t.Context(), request)
 		if err != nil || (p.Refused == TwoLeaders) != tt.refused || p.TwoLeaders != tt.refused {
 			t.Fatalf("%s: %+v, %v", name, p, err)
@@ -73,8 +64,8 @@ func TestUnnoticedReleasesAreRefused(t *testing.T) {
 		if result, err := releaser.Execute(t.Context(), p, "typed"); err != nil || !result.Released {
 			t.Errorf("%s, allowed: %+v, %v", name, result, err)
 		}
-		led := Led(path)
-		if len(led) != 1 || led[0].Lock != id || led[0].Name.Raw() != names[0] || led[0].Session != conn.SessionID() || led[0].At.IsZero() {
+		led := Led(releaser.audit.path)
+		if len(led) != 1 || led[0].Lock != request.ID || led[0].Name.Raw() != names[0] || led[0].Session != conn.SessionID() || led[0].At.IsZero() {
 			t.Errorf("%s: the audit file has %+v", name, led)
 		}
 	}

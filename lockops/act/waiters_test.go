@@ -152,7 +152,7 @@ func stringWaits() []waits {
 		{library: "BullMQ", how: "the next look for stalled jobs", holder: "bullmq", try: setIfFree, until: nextCall},
 		{library: "madelson/DistributedLock (.NET): mutex", holder: "madelson", try: setIfFree, until: polls},
 		{library: "Symfony Lock before 5.2, in Redis", holder: "symfony", try: renewOrSet, until: polls},
-		{library: "python-redis-lock", holder: "python-redis-lock", try: setIfFree, until: until{list: "lock-signal:a"}},
+		{library: "python-redis-lock", holder: "python-redis-lock", try: setIfFree, until: until{list: "lock-signal:a", messages: []string{"1"}}},
 		{library: "node-redlock, redlock-universal, @sesamecare-oss/redlock", holder: "node-redlock", try: allFree, until: polls},
 		{library: spring, how: "a lock that listens", holder: "spring-integration", try: renewOrSet, until: until{channel: "my-lock-channel:*", messages: []string{"my-lock:a"}}},
 	}
@@ -235,7 +235,11 @@ func (u until) await(ctx context.Context, c *redis.Client, heard *redis.PubSub, 
 	case u.to != "":
 		return c.BLMove(ctx, u.list, u.to, "RIGHT", "LEFT", time.Minute).Err()
 	case u.list != "":
-		return c.BLPop(ctx, time.Minute, u.list).Err()
+		popped, err := c.BLPop(ctx, time.Minute, u.list).Result()
+		if err == nil && !slices.Contains(u.messages, popped[1]) {
+			err = fmt.Errorf("got %q from %s", popped[1], u.list)
+		}
+		return err
 	case heard != nil:
 		for {
 			m, err := heard.ReceiveMessage(ctx)
@@ -265,11 +269,9 @@ func (u until) await(ctx context.Context, c *redis.Client, heard *redis.PubSub, 
 func TestHolderlessSemaphoreIsNotReleased(t *testing.T) {
 	t.Parallel()
 	_, client, releaser := onOneMaster(t)
-	heard := client.Subscribe(t.Context(), "redisson_sc:{permits}")
-	defer heard.Close()
-	must.Have(heard.Receive(t.Context()))(t)
+	hear(t, client, "redisson_sc:{permits}")
 	client.Set(t.Context(), "permits", 0, 0)
-	p, err := releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "redis", Path: "permits"}, Owner: "0"})
+	p, err := releaser.Preview(t.Context(), ofKey("permits", "0"))
 	if err != nil || p.Refused == "" {
 		t.Fatalf("%+v, %v", p, err)
 	}
@@ -285,13 +287,11 @@ func TestReturnedPermitIsReportedGone(t *testing.T) {
 	server := servertest.StartEmbeddedRedis(t)
 	client := server.Client(t)
 	releaser := onMaster(t, client, server.Addr)
-	heard := client.Subscribe(t.Context(), "redisson_sc:{a}")
-	defer heard.Close()
-	must.Have(heard.Receive(t.Context()))(t)
+	hear(t, client, "redisson_sc:{a}")
 	const permit = "0123456789abcdef"
 	client.Set(t.Context(), "a", 0, 0)
 	client.ZAdd(t.Context(), "{a}:timeout", redis.Z{Score: float64(time.Now().Add(time.Hour).UnixMilli()), Member: permit})
-	p := confirmed(t, releaser, Request{ID: inspect.ID{Backend: "redis", Path: "a"}, Owner: permit})
+	p := confirmed(t, releaser, ofKey("a", permit))
 	client.ZRem(t.Context(), "{a}:timeout", permit)
 	client.Incr(t.Context(), "a")
 	result, err := releaser.Execute(t.Context(), p, "typed")
@@ -307,16 +307,11 @@ func TestACustomRecipeWakesItsWaiters(t *testing.T) {
 		Lock: `acme:.+`, Contender: `(?P<host>[^/]+)/(?P<pid>\d+)`, Wakes: recipe.Waking{Channel: "freed:{key}", Message: "go"},
 	})
 	must.Succeed(t, err)
-	audit, _ := openAudit(t)
-	releaser := NewRedis([]redis.UniversalClient{client}, Target{Name: "redis", Servers: []string{server.Addr}}, 30*time.Second, audit, custom)
+	releaser := onMaster(t, client, server.Addr)
+	releaser.recipes = []recipe.Custom{custom}
 	must.Succeed(t, client.Set(t.Context(), "acme:orders", "web-1/42", time.Minute).Err())
-	waits := client.Subscribe(t.Context(), "freed:acme:orders")
-	t.Cleanup(func() { waits.Close() })
-	must.Have(waits.Receive(t.Context()))(t)
-	p := must.Have(releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "redis", Path: "acme:orders"}, Owner: "web-1/42"}))(t)
-	if result, err := releaser.Execute(t.Context(), p, "typed"); err != nil || !result.Released {
-		t.Fatalf("%+v: %v", result, err)
-	}
+	waits := hear(t, client, "freed:acme:orders")
+	releaseFirst(t, releaser, inspect.ID{Backend: "redis", Path: "acme:orders"}, "web-1/42")
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if m, err := waits.ReceiveMessage(ctx); err != nil || m.Payload != "go" {

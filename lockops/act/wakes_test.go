@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-zookeeper/zk"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lockscope/lockscope/inspect"
@@ -118,20 +117,16 @@ func TestReleaseRemovesWaiterFromQueue(t *testing.T) {
 	queue, alive := recipe.LockscopeKey(recipe.QueuePrefix, "lock:a"), recipe.LockscopeKey(recipe.AlivePrefix, "lock:a")
 	client.ZAdd(t.Context(), queue, redis.Z{Score: 1, Member: value(2)}, redis.Z{Score: 2, Member: value(3)})
 	client.HSet(t.Context(), alive, value(2), 1, value(3), client.Time(t.Context()).Val().Add(time.Hour).UnixMicro())
-	holder := Request{ID: inspect.ID{Backend: "redis", Path: "lock:a"}, Owner: inspect.Untrusted(value(1))}
-	if p, err := releaser.Preview(t.Context(), holder); err != nil || p.Next == nil || p.Next.Name.Raw() != value(3) {
+	if p, err := releaser.Preview(t.Context(), ofKey("lock:a", value(1))); err != nil || p.Next == nil || p.Next.Name.Raw() != value(3) {
 		t.Errorf("the first in the queue is dead, the second is next: %+v, %v", p, err)
 	}
-	heard := client.Subscribe(t.Context(), recipe.LockscopeChannel("lock:a"))
-	defer heard.Close()
-	must.Have(heard.Receive(t.Context()))(t)
-	request := Request{ID: inspect.ID{Backend: "redis", Path: "lock:a"}, Owner: inspect.Untrusted(value(2))}
+	heard := hear(t, client, recipe.LockscopeChannel("lock:a"))
+	request := ofKey("lock:a", value(2))
 	if p, err := releaser.Preview(t.Context(), request); err != nil || p.Refused != NotHolder {
 		t.Errorf("a waiter: %+v, %v", p, err)
 	}
 	request.Waiter = true
-	p := confirmed(t, releaser, request)
-	if result, err := releaser.Execute(t.Context(), p, "typed"); err != nil || !result.Released || len(result.HoldersAfter) != 1 {
+	if result, err := perform(t, releaser, request); err != nil || !result.Released || len(result.HoldersAfter) != 1 {
 		t.Errorf("result %+v, %v", result, err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -224,18 +219,13 @@ func TestPersistentLockIsMarkedFree(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		conn, root := connectZooKeeper(t, server.Addr), servertest.UniquePath(t)
-		create := func(path, data string) {
-			must.Have(conn.Create(path, []byte(data), 0, zk.WorldACL(zk.PermAll)))(t)
-		}
 		for _, p := range []string{"", "/shedlock", "/c", "/c/LOCK", "/c/LOCK/RESOURCE"} {
-			create(root+p, "")
+			create(t, conn, root+p, "", 0)
 		}
-		create(root+"/shedlock/daily", "2999-01-01T00:00:00.000Z")
-		create(root+"/c/LOCK/RESOURCE/db", `{"id":"LOCK","simpleFields":{"OWNER":"admin","TIMEOUT":"32472144000000","REQUESTOR_ID":"next"},"mapFields":{}}`)
-		audit, _ := openAudit(t)
+		create(t, conn, root+"/shedlock/daily", "2999-01-01T00:00:00.000Z", 0)
+		create(t, conn, root+"/c/LOCK/RESOURCE/db", `{"id":"LOCK","simpleFields":{"OWNER":"admin","TIMEOUT":"32472144000000","REQUESTOR_ID":"next"},"mapFields":{}}`, 0)
 		hooked := &hooked{ZKConn: conn, beforeRemoval: func() {}}
-		releaser := NewZooKeeper(hooked, Target{Name: "zk", Servers: []string{server.Addr}}, audit)
-		t.Cleanup(releaser.Close)
+		releaser := onEnsemble(t, hooked, server.Addr)
 		for path, want := range map[string]string{
 			"/shedlock/daily":     "1970-01-01T00:00:00.000Z",
 			"/c/LOCK/RESOURCE/db": `{"id":"LOCK","mapFields":{},"simpleFields":{"OWNER":"","REQUESTOR_ID":"next","TIMEOUT":"-1"}}`,

@@ -120,7 +120,7 @@ func TestZkWaitersTakeReleasedLocks(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			dir := servertest.UniquePath(t)
-			must.Have(conn.Create(dir, nil, 0, zk.WorldACL(zk.PermAll)))(t)
+			create(t, conn, dir, "", 0)
 			holder := must.Have(q.take(ctx, first, dir, nil))(t)
 			waits, granted := make(chan struct{}), make(chan error, 1)
 			go func() {
