@@ -145,8 +145,12 @@ func treeOf(look *zk.Conn, root string, found func(path string)) error {
 
 // zkKinds are all kinds of locks in ZooKeeper.
 var zkKinds = []zkKind{
-	{"mutex", "curator"}, {"mutex", "sequential"}, {"read", "curator"}, {"write", "curator"},
-	{"semaphore=1", "curator"}, {"semaphore=1", "kazoo"},
+	{"mutex", "curator"},
+	{"mutex", "sequential"},
+	{"read", "curator"},
+	{"write", "curator"},
+	{"semaphore=1", "curator"},
+	{"semaphore=1", "kazoo"},
 }
 
 // All waiters queue again in a new directory, and each is granted the lock in turn.

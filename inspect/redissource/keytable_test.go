@@ -175,9 +175,11 @@ func TestVerdictLastsWhileQuorumAgrees(t *testing.T) {
 		seconds int
 		vote    inspect.Vote
 	}{
-		{5, absent(0)}, {6, held(0, "b", time.Hour, noon)},
+		{5, absent(0)},
+		{6, held(0, "b", time.Hour, noon)},
 		{6, absent(1)},
-		{7, absent(2)}, {8, held(2, "b", time.Hour, noon)},
+		{7, absent(2)},
+		{8, held(2, "b", time.Hour, noon)},
 	} {
 		if l := b.read("k", after(change.seconds), change.vote); l == nil || !l.UnseenSince.Equal(noon) {
 			t.Errorf("after %d changes: %+v", i+1, l)
