@@ -140,7 +140,7 @@ func TestEveryWordIsChecked(t *testing.T) {
 	must.True(t, len(f.words) >= 11, "only", len(f.words), "words")
 	l := u.Put[0]
 	for _, name := range []*string{
-		&l.ID.Backend, &l.Recipe, &l.Findings[0].Rule, &u.Gone[0].Backend,
+		&l.ID.Backend, &l.Recipe, &l.Holders[0].Recipe, &l.Waiters[0].Recipe, &l.Findings[0].Rule, &u.Gone[0].Backend,
 		&u.Backend.Name, &u.Backend.Findings[0].Rule, &u.Watches.Backend, &u.Gap.Backend,
 	} {
 		f.words = append(f.words, reflect.ValueOf(name).Elem())

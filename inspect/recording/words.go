@@ -50,6 +50,11 @@ func checkNames(u *inspect.Update) (err error) {
 	for _, l := range u.Put {
 		check(l.ID.Backend)
 		check(l.Recipe)
+		for _, list := range [][]inspect.Contender{l.Holders, l.Waiters} {
+			for i := range list {
+				check(list[i].Recipe)
+			}
+		}
 		rules(l.Findings)
 	}
 	for _, id := range u.Gone {
