@@ -85,6 +85,8 @@ func (a *applied) told(t *testing.T, subject string) string {
 		return string(l.State)
 	case "away":
 		return strconv.Itoa(len(a.byName["zk"].away))
+	case "longest-ttl":
+		return a.byName[a.id.Backend].historyOf(l).LongestTTL.String()
 	case "findings":
 		return rulesOf(l)
 	case "found":
@@ -126,8 +128,6 @@ func counted(t *testing.T, subject string, h *History) string {
 		return fmt.Sprintf("%d, every %v, last %s, ttl %v, skipped %d", r.Count, every, secondOf(r.Last), ttl, r.Skipped)
 	case "longest-wait":
 		return h.Waits.Max.Round(time.Second).String()
-	case "longest-ttl":
-		return h.LongestTTL.String()
 	}
 	t.Fatalf("unknown subject %q", subject)
 	return ""
