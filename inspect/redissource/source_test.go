@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -247,60 +246,6 @@ func TestAllMastersDown(t *testing.T) {
 	}
 }
 
-func TestLoginFailureHidesPassword(t *testing.T) {
-	m := servertest.StartRedis(t, "--requirepass", "sesame")
-	cfg := config(m)
-	for password, want := range map[string]inspect.BackendState{
-		"": inspect.Down, "open-barley": inspect.Down, "sesame": inspect.Connected,
-	} {
-		cfg.Masters[0].Password = password
-		b := once(t, cfg).Backend
-		must.Equal(t, b.State, want, "with password", password)
-		if want == inspect.Down {
-			must.Contain(t, b.Error, m.Addr)
-			must.Contain(t, b.Error, `user "default"`)
-		}
-		must.True(t, !strings.Contains(b.Error, "barley"), "the error contains the password", b.Error)
-	}
-}
-
-func TestDeniedCommandHidesOneFeature(t *testing.T) {
-	m := startMasters(t, 1, "lock:a", "lock:secret")[0]
-	const few = "-@all +ping +auth +hello +select +scan +type +getrange +pttl +exists"
-	cfg := viewed(t, m, "resetchannels resetkeys %R~lock:a "+few)
-	v := once(t, cfg)
-	if v.Backend.State != inspect.Connected || v.Locks["lock:a"] == nil || v.Locks["lock:a"].State != inspect.StateHeld {
-		t.Errorf("backend %+v, locks %v", v.Backend, v.Describe())
-	}
-	var rights []string
-	for _, u := range v.Backend.Unseen {
-		rights = append(rights, fmt.Sprint(u.Aspect, " ", u.Right))
-	}
-	slices.Sort(rights)
-	must.Same(t, slices.Compact(rights), []string{"locks ~lock:secret", "server +info", "server +time"}, "unseen")
-	if s := v.Backend.Servers[0]; s.Role != "master" || s.Version == "" {
-		t.Errorf("role and version should come from HELLO: %+v", s)
-	}
-	cfg.Only = "lock:secret"
-	if l := once(t, cfg).Locks["lock:secret"]; l == nil || l.State != inspect.StateUnknown {
-		t.Errorf("an unreadable key: %+v", l)
-	}
-}
-
-// Without SCAN the list of keys is unknown. A named key is still read.
-func TestWithoutScanABackendIsDegraded(t *testing.T) {
-	t.Parallel()
-	m := startMasters(t, 1, "lock:a")[0]
-	cfg := viewed(t, m, "-scan")
-	if b := once(t, cfg).Backend; b.State != inspect.Degraded || !strings.Contains(b.Error, m.Addr) || !strings.Contains(b.Error, "ACL SETUSER viewer +scan") {
-		t.Errorf("%+v", b)
-	}
-	cfg.Only = "lock:a"
-	if v := once(t, cfg); v.Backend.State != inspect.Connected || v.Locks["lock:a"].State != inspect.StateHeld {
-		t.Errorf("a named key: %+v, %v", v.Backend, v.Describe())
-	}
-}
-
 func TestNothingIsReportedWhileNothingChanges(t *testing.T) {
 	eachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
 		name := servertest.UniqueName(t)
@@ -330,4 +275,48 @@ func TestNothingIsReportedWhileNothingChanges(t *testing.T) {
 			}
 		})
 	})
+}
+
+// A source that reaches its deadline during a read does not report its masters as failed.
+func TestOwnDeadlineIsNotAFailure(t *testing.T) {
+	t.Parallel()
+	masters := startMasters(t, 3, "lock:a")
+	for _, m := range masters { // without tracking, there is always a read in progress
+		run(t, m.Client(t), "ACL SETUSER default -client|tracking")
+	}
+	// A slow machine gets a longer deadline.
+	for deadline, ended := 400*time.Millisecond, 0; ended < 8; {
+		cfg := config(masters...)
+		cfg.Timeout = 10 * time.Second
+		s, v := redissource.New(cfg), sourcetest.NewView(t)
+		ctx, cancel := context.WithTimeout(t.Context(), deadline)
+		done := make(chan error, 1)
+		go func() {
+			err := s.Run(ctx, v.Emit)
+			v.Emit(inspect.Update{}) // wakes Await
+			done <- err
+		}()
+		read := func() bool {
+			return state(v, "lock:a", inspect.StateHeld)() && v.Backend != nil && v.Backend.FirstPass
+		}
+		v.Await("read, or ended", func() bool { return read() || ctx.Err() != nil })
+		if ctx.Err() != nil {
+			cancel()
+			<-done
+			deadline *= 2
+			continue
+		}
+		ended++
+		for _, m := range masters {
+			m.Pause(t)
+		}
+		must.Be(t, <-done, nil)
+		cancel()
+		for _, m := range masters {
+			m.Resume(t)
+		}
+		if v.Backend.State != inspect.Connected || v.Locks["lock:a"].State != inspect.StateHeld {
+			t.Errorf("our own deadline is reported as a failure: %+v, %v", v.Backend, v.Describe())
+		}
+	}
 }

@@ -2,8 +2,8 @@ package servertest
 
 import (
 	"io"
-	"net"
 	"reflect"
+	"sync"
 	"testing"
 	"time"
 
@@ -14,28 +14,18 @@ import (
 // several.
 func canned(t *testing.T, answers map[string][]string) *ZooKeeper {
 	t.Helper()
-	l := must.Have(net.Listen("tcp", "127.0.0.1:0"))(t)
-	done := make(chan struct{})
-	t.Cleanup(func() { l.Close(); <-done })
-	go func() {
-		defer close(done)
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			word := make([]byte, 4)
-			if _, err := io.ReadFull(c, word); err == nil {
-				texts := answers[string(word)]
-				_, _ = io.WriteString(c, texts[0])
-				if len(texts) > 1 {
-					answers[string(word)] = texts[1:]
-				}
-			}
-			c.Close()
+	var mu sync.Mutex
+	return &ZooKeeper{Addr: StartLiar(t, StartEmbeddedRedis(t).Addr, func(_ int, word []byte, client io.Writer) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		texts := answers[string(word)]
+		_, _ = io.WriteString(client, texts[0])
+		if len(texts) > 1 {
+			answers[string(word)] = texts[1:]
 		}
-	}()
-	return &ZooKeeper{Addr: l.Addr().String()}
+		client.(io.Closer).Close()
+		return true
+	}).Addr}
 }
 
 func TestMembersThatDifferAreFound(t *testing.T) {
@@ -78,12 +68,8 @@ func TestMembersThatDifferAreFound(t *testing.T) {
 		canned(t, map[string][]string{"srvr": srvr("leader", "0x100000007")}),
 		canned(t, map[string][]string{"srvr": {srvr("follower", "0x100000006")[0], srvr("follower", "0x100000007")[0]}}),
 	}}
-	if !e.follow(0x100000007, time.Minute) {
-		t.Error("a member that has caught up does not count as following")
-	}
-	if e.follow(0x100000008, time.Millisecond) {
-		t.Error("a lagging member counts as following")
-	}
+	must.True(t, e.follow(0x100000007, time.Minute), "a member that has caught up does not count as following")
+	must.True(t, !e.follow(0x100000008, time.Millisecond), "a lagging member counts as following")
 }
 
 // A rebuilt member has its leader's data, and none of its own.
