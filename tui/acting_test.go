@@ -83,9 +83,7 @@ func TestBulkStopsAtTheFirstSurprise(t *testing.T) {
 	wantText(t, m, "4 marked", "▲+zk:/locks/a")
 	drain(t, m, press(m, "x"))
 	wantText(t, m, "Force-release  3 locks", "zk:/locks/a", "worker-a", "left out:", "zk:/locks/b: it is no longer in the queue", "Its client goes on", "Type the number 3 to confirm")
-	if len(f.executed) != 0 {
-		t.Fatalf("released without consent: %v", f.executed)
-	}
+	must.Equal(t, len(f.executed), 0, "released without consent")
 	press(m, "4", "tab", "enter")
 	wantText(t, m, "number does not match")
 	press(m, "backspace", "3", "enter")
@@ -115,9 +113,7 @@ func TestMarkedLocksAllowBulkActions(t *testing.T) {
 	drain(t, m, press(m, "2", "tab", "enter"))
 	wantText(t, m, "2 of 2 done")
 	press(m, "enter")
-	if want := []string{"/locks/a typed", "/locks/c typed", "/locks/a typed", "/locks/c typed"}; !slices.Equal(f.executed, want) {
-		t.Errorf("executed %v", f.executed)
-	}
+	must.Equal(t, strings.Join(f.executed, ", "), "/locks/a typed, /locks/c typed, /locks/a typed, /locks/c typed")
 	reading := model(t, Options{Release: f.of, ReadOnly: "profile is read_only"}, 120, 36, heldLocks("a", "b"))
 	drain(t, reading, press(reading, "V", "x"))
 	wantText(t, reading, "Force-release  2 locks", "Preview only (profile is read_only")
@@ -132,9 +128,8 @@ func TestAskFromTheScreen(t *testing.T) {
 	goTo(m, screen.Chain, screen.Subject{Lock: fixture.Orders().ID})
 	run(t, m, press(m, "A"))
 	wantText(t, m, "Ask to release  zk:/locks/orders", "Next     ○ worker-7")
-	if r := f.requests[0]; !r.Ask || r.Wait != act.DefaultAskWait {
-		t.Errorf("asked for %+v", r)
-	}
+	must.True(t, f.only(t).Ask, "not asked")
+	must.Equal(t, f.only(t).Wait, act.DefaultAskWait)
 	cmd := press(m, "/locks/orders", "tab", "enter")
 	wantText(t, m, "Asking, and watching whether it releases", "within 30 s")
 	run(t, m, cmd)
@@ -200,9 +195,8 @@ func TestClientIsEndedFromTheScreen(t *testing.T) {
 	wantText(t, m, "End a client  job-1", "id 7, named job-1", "it holds redis:lock:job", "This frees no lock", "client kill id 7", "Type the address 10.0.0.7:50312")
 	run(t, m, press(m, "10.0.0.7:50312", "tab", "enter"))
 	wantText(t, m, "Ended: 1 connection of job-1", "connected again, from 10.0.0.7:50400")
-	if f.ended != 1 || f.asked[0].Client != "10.0.0.7:50312" {
-		t.Errorf("ended %d, asked %+v", f.ended, f.asked)
-	}
+	must.Equal(t, f.ended, 1, "ended")
+	must.Equal(t, f.asked[0].Client, "10.0.0.7:50312", "asked for")
 	press(m, "enter")
 
 	for client, want := range map[string]string{"": "its connection is unknown", "10.0.0.7": "several connections from 10.0.0.7"} {
@@ -273,9 +267,8 @@ func TestMuteFromTheScreen(t *testing.T) {
 		wantText(t, m, "enter MUTE")
 		run(t, m, press(m, "OPS-7", "enter"))
 		want := inspect.Mute{Lock: fixture.Id("zk:/locks/a"), Rule: "stuck-holder", Muted: inspect.Muted{Until: fixture.In(time.Hour), Reason: "OPS-7"}}
-		if len(f.kept) != 1 || f.kept[0] != want || m.HasDialog() {
-			t.Errorf("%v: kept %+v", way, f.kept)
-		}
+		must.Same(t, f.kept, []inspect.Mute{want}, way)
+		must.True(t, !m.HasDialog(), way, "still open")
 		wantText(t, m, "muted for 1h")
 	}
 	two := heldLocks("a")

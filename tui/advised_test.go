@@ -12,7 +12,6 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/lockops/act"
 	"github.com/lockscope/lockscope/tui/internal/fixture"
-	"github.com/lockscope/lockscope/tui/screen"
 )
 
 // In Findings, the footer shows the key for the selected finding's advice if it is allowed: the
@@ -45,11 +44,11 @@ func TestFooterShowsAdvisedKey(t *testing.T) {
 			}
 			m := model(t, o, 80, 24, s)
 			press(m, "f", "j")
-			lines := strings.Split(strings.TrimRight(content(m), "\n "), "\n")
-			foot := lines[len(lines)-1]
-			if offered := tt.want != "" && strings.Contains(foot, tt.want); offered != (acting && tt.want != "") || tt.want == "" && strings.Contains(foot, "release") {
-				t.Errorf("%s, may act %v: %q", tt.name, acting, foot)
+			if acting && tt.want != "" {
+				must.Contain(t, foot(m), tt.want, tt.name)
+				continue
 			}
+			wantNone(t, foot(m), cmp.Or(tt.want, "release"))
 		}
 	}
 }
@@ -77,14 +76,11 @@ func TestAdvisedKeyActsOnNamedTarget(t *testing.T) {
 	}}, nil
 	f := newFakeReleaser()
 	m := atFinding(t, f.of, []*inspect.Lock{first, second})
-	if got := m.front().Selected().Lock; got != first.ID {
-		t.Fatalf("the finding is about %v", got)
-	}
+	must.Equal(t, m.front().Selected().Lock, first.ID, "the finding is about")
 	wantText(t, m, "x force-release")
 	run(t, m, press(m, "x"))
-	if len(f.requests) != 1 || f.requests[0].ID != second.ID || f.requests[0].Owner != named.Name {
-		t.Errorf("x requested %v", f.requests)
-	}
+	must.Equal(t, f.only(t).ID, second.ID)
+	must.Equal(t, f.only(t).Owner, named.Name)
 }
 
 // No dialog opens for a target that is gone or ambiguous, least of all for the lock of the row.
@@ -111,12 +107,9 @@ func TestAdviceWithoutTargetOpensNothing(t *testing.T) {
 		first.Findings = []inspect.Finding{f}
 		m := atFinding(t, newFakeReleaser().of, tt.after)
 		wantNoText(t, m, "x force-release")
-		press(m, "x")
-		if wantText(t, m, tt.want); m.HasDialog() || m.inFront != screen.Findings {
-			t.Errorf("%s is gone: x opens %v", tt.name, m.inFront)
-		}
-		if press(m, "X"); m.HasDialog() || m.inFront != screen.Findings {
-			t.Errorf("%s is gone: X opens %v", tt.name, m.inFront)
+		for _, key := range []string{"x", "X"} {
+			refuses(t, m, key)
+			wantText(t, m, "▸ findings", tt.want)
 		}
 	}
 }
@@ -142,9 +135,7 @@ func TestAdvisedKeyActsOnOneContender(t *testing.T) {
 		m := atFinding(t, f.of, []*inspect.Lock{tt.lock})
 		wantText(t, m, "x force-release")
 		run(t, m, press(m, "x"))
-		if len(f.requests) != 1 || f.requests[0].Owner != tt.named {
-			t.Errorf("x requested %v, not %s", f.requests, tt.named)
-		}
+		must.Equal(t, f.only(t).Owner, tt.named)
 	}
 }
 
@@ -171,15 +162,12 @@ func TestUnadvisedKeyActsOnNamedContender(t *testing.T) {
 		m := model(t, armed(f.of), 120, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l}))
 		cmd := press(m, "f", "j", tt.key)
 		if !tt.opens {
-			if wantText(t, m, "its advice names no contender: choose one on the chain"); m.HasDialog() || m.inFront != screen.Findings {
-				t.Errorf("%s of %q opens %v", tt.key, tt.step.Why, m.inFront)
-			}
+			wantText(t, m, "▸ findings", "its advice names no contender: choose one on the chain")
+			must.True(t, !m.HasDialog(), tt.key, "opens a dialog")
 			continue
 		}
 		run(t, m, cmd)
-		if len(f.requests) != 1 || f.requests[0].Owner != named.Name {
-			t.Errorf("%s of %q requested %v", tt.key, tt.step.Why, f.requests)
-		}
+		must.Equal(t, f.only(t).Owner, named.Name, tt.key)
 	}
 }
 
@@ -204,9 +192,8 @@ func TestAnAdvisedKeyDeletesAVote(t *testing.T) {
 	run(t, m, press(m, l.ID.Path, "tab", "enter"))
 	wantText(t, m, "Released: ", "deleted")
 	want := act.Request{ID: l.ID, Lock: f.requests[0].Lock, Owner: cmp.Or(inspect.Untrusted(vote.Digest), vote.Value), Waiter: true, TwoLeaders: true}
-	if len(f.requests) != 1 || f.requests[0] != want || f.executions() != 1 {
-		t.Errorf("requests %+v, executed %d", f.requests, f.executions())
-	}
+	must.Equal(t, f.only(t), want)
+	must.Equal(t, f.executions(), 1, "executed")
 	asked := model(t, armed(f.of), 120, 36, m.snapshot)
 	press(asked, "f", "j", "A")
 	must.True(t, !asked.HasDialog(), "A opens the dialog that deletes")
@@ -269,9 +256,7 @@ func TestGroupKeyActsOnAdvisedContenders(t *testing.T) {
 		}
 		m := model(t, Options{Release: f.of}, 120, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), list))
 		drain(t, m, press(m, "f", "g", tt.key))
-		if dialog := strings.HasPrefix(tt.want[0], "x is") || strings.HasPrefix(tt.want[0], "X is"); m.HasDialog() == dialog {
-			t.Errorf("%s: a dialog: %v", tt.name, m.HasDialog())
-		}
+		must.Equal(t, m.HasDialog(), !strings.Contains(tt.want[0], " is advised for none"), tt.name, "a dialog")
 		wantText(t, m, tt.want...)
 		wantNoText(t, m, tt.not...)
 	}

@@ -2,7 +2,6 @@ package tui
 
 import (
 	"errors"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -39,9 +38,8 @@ func TestWriteIsAllowedWhileItRuns(t *testing.T) {
 	wantText(t, m, "READ-ONLY")
 	run(t, m, press(m, "x"))
 	wantText(t, m, "Force-release  zk:/locks/orders", "Next     ○ worker-7", "Preview only (read-only). w allows this one action.", "[ Close ]", "w allow this action")
-	if cmd := press(m, "/orders", "tab", "enter"); cmd != nil || m.HasDialog() || f.executions() != 0 {
-		t.Errorf("unarmed: a command %v, open %v, executed %d", cmd != nil, m.HasDialog(), f.executions())
-	}
+	refuses(t, m, "/orders", "tab", "enter")
+	must.Equal(t, f.executions(), 0, "executed")
 	choose(t, m, "write")
 	wantText(t, m, "WRITE")
 	wantNoText(t, m, "READ-ONLY")
@@ -56,9 +54,7 @@ func TestWriteIsAllowedWhileItRuns(t *testing.T) {
 	wantNoText(t, m, "READ-ONLY")
 	choose(t, m, "read-only")
 	wantText(t, m, "READ-ONLY")
-	if len(asked) != 2 || !asked[0] || asked[1] {
-		t.Errorf("asked for %v", asked)
-	}
+	must.Same(t, asked, []bool{true, false})
 }
 
 // A preview continues once writing is allowed, in production after asking for a reason. Once it
@@ -82,9 +78,8 @@ func TestWriteIsAllowedFromAPreview(t *testing.T) {
 		wantText(t, m, "Released: worker-3", "WRITE")
 		run(t, m, press(m, "enter"))
 		wantText(t, m, "READ-ONLY")
-		if !slices.Equal(asked, []bool{true, false}) || len(f.requests) != 2 {
-			t.Errorf("%q: asked for %v, %d previews", environment, asked, len(f.requests))
-		}
+		must.Same(t, asked, []bool{true, false}, environment, "asked for")
+		must.Equal(t, len(f.requests), 2, environment, "previews")
 	}
 }
 
@@ -181,17 +176,14 @@ func TestProductionAsksForTheReason(t *testing.T) {
 	t.Parallel()
 	f := newFakeReleaser()
 	m := opened(t, Options{Release: f.of, Environment: "production"}, 120, 36, fixture.Orders().ID)
-	if press(m, "x"); len(f.requests) != 0 {
-		t.Fatal("the preview was asked for before the reason")
-	}
+	press(m, "x")
+	must.Equal(t, len(f.requests), 0, "previews before the reason")
 	wantText(t, m, "This is production. Why are you doing this?")
 	must.True(t, press(m, "enter", "enter") == nil, "an empty reason was accepted")
 	wantText(t, m, "enter a reason", "[ Preview ]   [ Cancel ]")
 	run(t, m, press(m, "ticket 7", "enter"))
 	wantText(t, m, "Held by  ● worker-3")
-	if r := f.requests[0]; r.Why != "ticket 7" {
-		t.Errorf("request %+v", r)
-	}
+	must.Equal(t, f.requests[0].Why, "ticket 7")
 }
 
 // A TTL is asked for, validated, previewed on each master, and set after the user typed the path.
@@ -219,11 +211,8 @@ func TestChainSetsTTL(t *testing.T) {
 	wantText(t, m, "Now      never expires  r1:6379", "Then     expires in 10m", "pexpire lock:a 600000", "[ Set ]")
 	run(t, m, press(m, l.ID.Path, "tab", "enter"))
 	wantText(t, m, "Set: the key expires in 10m unless its client renews it", "r1:6379  set; expires in 10m00s")
-	if r := f.requests[0]; r.TTL != 10*time.Minute {
-		t.Errorf("request %+v", r)
-	}
+	must.Equal(t, f.requests[0].TTL, 10*time.Minute)
 	m = opened(t, Options{Release: f.of}, 120, 36, fixture.Orders().ID)
-	if press(m, "X"); m.HasDialog() || m.flashText != "only keys of Redis have a TTL" {
-		t.Errorf("in ZooKeeper: %q", m.flashText)
-	}
+	refuses(t, m, "X")
+	must.Equal(t, m.flashText, "only keys of Redis have a TTL", "in ZooKeeper")
 }

@@ -58,6 +58,8 @@ func inBackends(t *testing.T, o Options, width, height int, s *inspect.Snapshot)
 	return m
 }
 
+func backendsOf(m *Model) *backends.Screen { return m.screens[screen.Backends].(*backends.Screen) }
+
 func TestBackendsShowTheirState(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -89,14 +91,13 @@ func TestBackendsShowTheirState(t *testing.T) {
 
 func TestBackendsKeys(t *testing.T) {
 	m := inBackends(t, Options{}, 80, 24, troubledBackends(t))
-	page := func() *backends.Screen { return m.screens[screen.Backends].(*backends.Screen) }
 	press(m, "G")
-	must.Equal(t, page().Current, (backends.ServerKey{Backend: "redis", Server: 4}), "selected")
+	must.Equal(t, backendsOf(m).Current, (backends.ServerKey{Backend: "redis", Server: 4}), "selected")
 	wantNoText(t, m, "NTP")
 	press(m, "tab", "G")
 	wantText(t, m, "NTP", "lines ")
 	press(m, "esc", "g")
-	must.Equal(t, page().Current, (backends.ServerKey{Backend: "zk", Server: -1}), "selected")
+	must.Equal(t, backendsOf(m).Current, (backends.ServerKey{Backend: "zk", Server: -1}), "selected")
 	wantText(t, m, "zookeeper, connected: ")
 	press(m, "/", "leader")
 	wantText(t, m, "10.1.0.1:2181")
@@ -105,7 +106,7 @@ func TestBackendsKeys(t *testing.T) {
 	wantNoText(t, m, "▸ backends")
 	press(m, "b")
 	send(m, tea.MouseClickMsg{X: 4, Y: len(frame{m}.head()) + 3, Button: tea.MouseLeft})
-	must.Equal(t, page().Current, (backends.ServerKey{Backend: "zk", Server: 0}), "a click selected")
+	must.Equal(t, backendsOf(m).Current, (backends.ServerKey{Backend: "zk", Server: 0}), "a click selected")
 }
 
 // The cursor stays on its server when others come before it.
@@ -113,18 +114,15 @@ func TestBackendSelectionFollows(t *testing.T) {
 	m := inBackends(t, Options{}, 80, 24, inspect.NewSnapshot(fixture.Noon, fixture.Backends()[1:], nil))
 	press(m, "j", "j")
 	send(m, snapshotArrivedMsg{snapshot: inspect.NewSnapshot(fixture.Noon, fixture.Backends(), nil)})
-	s := m.screens[screen.Backends].(*backends.Screen)
-	if r, _ := s.Row(); r.Server == nil || r.Server.Addr != "10.2.1.2:6379" {
-		t.Errorf("on %+v", s.Current)
-	}
+	s := backendsOf(m)
+	r, _ := s.Row()
+	must.Equal(t, r.Server.Addr, "10.2.1.2:6379")
 }
 
 func TestBackendsOpenAtTheLocksBackend(t *testing.T) {
 	m := opened(t, Options{}, 80, 24, fixture.Thin().ID)
 	press(m, "b")
-	if got := m.screens[screen.Backends].(*backends.Screen).Current; got != (backends.ServerKey{Backend: "redis", Server: -1}) {
-		t.Errorf("opened at %+v", got)
-	}
+	must.Equal(t, backendsOf(m).Current, backends.ServerKey{Backend: "redis", Server: -1})
 }
 
 func TestBackendsSayWhyThereAreNone(t *testing.T) {

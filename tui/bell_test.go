@@ -70,26 +70,15 @@ func TestTheBellRingsForNewFindings(t *testing.T) {
 
 func TestSuspendNeedsAShell(t *testing.T) {
 	t.Parallel()
-	isSuspend := func(cmd tea.Cmd) bool {
-		if cmd == nil {
-			return false
-		}
-		_, ok := cmd().(tea.SuspendMsg)
-		return ok
+	suspends := func(m *Model) bool {
+		cmd := press(m, "ctrl+z")
+		return cmd != nil && cmd() == tea.SuspendMsg{}
 	}
-	ctrlZ := tea.KeyPressMsg{Code: 'z', Mod: tea.ModCtrl}
-	m := model(t, Options{}, 80, 24, nil)
-	if _, cmd := m.Update(ctrlZ); !isSuspend(cmd) {
-		t.Error("ctrl+z does not suspend")
-	}
-	m = model(t, Options{NoSuspend: "there is no shell"}, 80, 24, nil)
-	if _, cmd := m.Update(ctrlZ); isSuspend(cmd) {
-		t.Error("suspended without a shell that could resume it")
-	}
+	must.True(t, suspends(model(t, Options{}, 80, 24, nil)), "ctrl+z does not suspend")
+	m := model(t, Options{NoSuspend: "there is no shell"}, 80, 24, nil)
+	must.True(t, !suspends(m), "suspended without a shell that could resume it")
 	wantText(t, m, "not suspended: there is no shell")
 	m = model(t, Options{}, 80, 24, nil)
 	holding(m, func() int { return 1 })
-	if _, cmd := m.Update(ctrlZ); isSuspend(cmd) {
-		t.Error("suspended while holding a lock")
-	}
+	must.True(t, !suspends(m), "suspended while holding a lock")
 }

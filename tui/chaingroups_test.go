@@ -71,9 +71,7 @@ func TestCursorFollowsIntoAGroup(t *testing.T) {
 func TestGroupCannotBeReleased(t *testing.T) {
 	f := newFakeReleaser()
 	m := showing(t, Options{Release: f.of}, 120, 36, library(6))
-	if cmd := press(m, "x"); cmd != nil || m.HasDialog() {
-		t.Fatal("x did something")
-	}
+	refuses(t, m, "x")
 	wantText(t, m, "this is a group: open it")
 	press(m, "enter", "j")
 	must.True(t, press(m, "x") != nil, "a reader cannot be released")
@@ -144,9 +142,8 @@ func TestOwnersAreFoundInTheQueue(t *testing.T) {
 	m := opened(t, Options{Lab: newFakeLab()}, 120, 36, fixture.Orders().ID)
 	at := func(want string) {
 		t.Helper()
-		if _, c, _ := (acting{m.world}).selected(); c == nil || c.Owner.Label.Raw() != want {
-			t.Errorf("on %+v, want %s", c, want)
-		}
+		_, c, _ := (acting{m.world}).selected()
+		must.Equal(t, c.Owner.Label.Raw(), want)
 	}
 	press(m, "/")
 	press(m, "worker-7")
@@ -165,9 +162,7 @@ func TestOwnersAreFoundInTheQueue(t *testing.T) {
 	fits(t, m)
 	press(m, "esc")
 	wantNoText(t, m, "found")
-	if m.inFront != screen.Chain {
-		t.Errorf("esc leads to %s", m.inFront)
-	}
+	must.Equal(t, m.inFront, screen.Chain, "esc leads to")
 }
 
 // On screens without a filter, letters after a slash are not commands either.
@@ -177,8 +172,8 @@ func TestLettersAfterSlashAreNotCommands(t *testing.T) {
 		m := onScreen(t, Options{Lab: newFakeLab()}, e.name, 120, 36, true)
 		press(m, "/")
 		press(m, "app")
-		if press(m, "esc"); m.HasDialog() || m.inFront != e.name || m.paused {
-			t.Errorf("%s: dialog %v, in front %s, paused %v", e.name, m.HasDialog(), m.inFront, m.paused)
-		}
+		press(m, "esc")
+		must.True(t, !m.HasDialog() && !m.paused, e.name, "a letter was a command")
+		must.Equal(t, m.inFront, e.name)
 	}
 }

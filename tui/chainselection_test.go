@@ -1,11 +1,11 @@
 package tui
 
 import (
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/tui/internal/fixture"
 )
 
@@ -35,9 +35,7 @@ func TestTheChainsCursorFollowsAClient(t *testing.T) {
 	} {
 		press(m, step.keys...)
 		send(m, snapshotArrivedMsg{snapshot: step.now})
-		if row := lineWith(t, m, "▸  "); !strings.Contains(row, step.row) {
-			t.Errorf("%v: on %q, want %s", step.keys, row, step.row)
-		}
+		must.Contain(t, lineWith(t, m, "▸  "), step.row, step.keys)
 		wantText(t, m, step.says)
 		fits(t, m)
 	}

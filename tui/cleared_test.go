@@ -43,9 +43,8 @@ func TestClearedFindingsAreListed(t *testing.T) {
 			must.Contain(t, l, " ?  11:51", "unseen start")
 		}
 	}
-	if went == 0 || begin != went+1 {
-		t.Errorf("the finding cleared last is in line %d, the one before it in %d", went, begin)
-	}
+	must.True(t, went > 0, "the finding cleared last is missing")
+	must.Equal(t, begin, went+1, "the one before it is in line")
 	narrow := withEvents(t, Options{}, 120, 36, list...)
 	press(narrow, "f")
 	wantNoText(t, narrow, "cleared in the last")

@@ -102,7 +102,5 @@ func TestClickFocusesThePane(t *testing.T) {
 	chosen := m.front().(*findings.Screen).Chosen
 	clickAt(t, m, "reported")
 	press(m, "j", "j")
-	if m.front().(*findings.Screen).Chosen != chosen {
-		t.Error("findings: the keys moved the list, not the details")
-	}
+	must.Equal(t, m.front().(*findings.Screen).Chosen, chosen, "findings: the keys moved the list, not the details")
 }

@@ -76,9 +76,7 @@ func TestClientsAndChainOpenInContext(t *testing.T) {
 	send(m, snapshotArrivedMsg{snapshot: s})
 	press(m, "g", "c")
 	makeClients(m)
-	if got := selectedName(m); got != "eve" {
-		t.Fatalf("opened at %q", got)
-	}
+	must.Equal(t, selectedName(m), "eve", "opened at")
 	wantText(t, m, "waits      zk:/jobs/ledger", "10.2.0.5:53125", "expires in ≥25s")
 	press(m, "enter", "k", "enter")
 	wantText(t, m, "chain", "dan (10.2.0.4:53124) has held it")
@@ -148,9 +146,8 @@ func TestClientSelectionFollows(t *testing.T) {
 	clock = clock.Add(time.Minute)
 	send(m, snapshotArrivedMsg{snapshot: s})
 	makeClients(m)
-	if got := selectedName(m); got != "fay" || m.screens[screen.Clients].(*clients.Screen).Table.At != 4 {
-		t.Errorf("selected %q", got)
-	}
+	must.Equal(t, selectedName(m), "fay", "selected")
+	must.Equal(t, m.screens[screen.Clients].(*clients.Screen).Table.At, 4, "line")
 	s = fixture.ObservedOf(t, inspect.Update{Backend: fixture.Backends()[0], Put: []*inspect.Lock{fixture.QueueOf("/dl/a", time.Hour, fixture.Ann)}})
 	clock = clock.Add(time.Minute)
 	send(m, snapshotArrivedMsg{snapshot: s})
@@ -196,9 +193,8 @@ func TestClientsAreSorted(t *testing.T) {
 	press(m, "j", "s", "s", "s", "s")
 	wantText(t, m, "sort: name")
 	byName := names()
-	if !slices.IsSorted(byName) || len(byName) < 3 {
-		t.Errorf("by name: %v", byName)
-	}
+	must.True(t, slices.IsSorted(byName), "not sorted", byName)
+	must.True(t, len(byName) >= 3, "too few", byName)
 	makeClients(m) // in the first order
 	must.Same(t, names(), byName, "a new list")
 	press(m, "S")
@@ -226,14 +222,10 @@ func TestClientsMouse(t *testing.T) {
 	c := m.screens[screen.Clients].(*clients.Screen)
 	top := len(frame{m}.head())
 	send(m, tea.MouseClickMsg{X: 10, Y: top + 4, Button: tea.MouseLeft})
-	if got := selectedName(m); got != "dan" {
-		t.Fatalf("selected %q", got)
-	}
+	must.Equal(t, selectedName(m), "dan", "selected")
 	at := tea.MouseClickMsg{X: 10, Y: top + c.Layout().EntriesTop, Button: tea.MouseLeft}
 	send(m, at)
-	if got := m.front().Selected().Lock.Path; got != "/jobs/idle" {
-		t.Fatalf("on %q", got)
-	}
+	must.Equal(t, m.front().Selected().Lock.Path, "/jobs/idle", "on")
 	send(m, at)
 	wantText(t, m, "chain", "zk:/jobs/idle")
 }
@@ -320,16 +312,13 @@ func TestClientsKeepTheirPlaces(t *testing.T) {
 			send(m, snapshotArrivedMsg{snapshot: queues(fixture.QueueOf("/y", time.Hour, fixture.Dan, fixture.Eve, fixture.Bob))})
 			makeClients(m)
 		}
-		if got := listed(m); !slices.Equal(got, step.want) || selectedName(m) != "bob" {
-			t.Errorf("after %v: %v, selected %s:\n%s", step.after, got, selectedName(m), content(m))
-		}
+		must.Same(t, listed(m), step.want, "after", step.after)
+		must.Equal(t, selectedName(m), "bob", "after", step.after, "selected")
 		wantText(t, m, fmt.Sprint(len(step.want))+" clients")
 	}
 	press(m, "esc", "c")
 	makeClients(m)
-	if got := listed(m); !slices.Equal(got, []string{"dan", "eve", "bob"}) {
-		t.Errorf("after coming back: %v", got)
-	}
+	must.Same(t, listed(m), []string{"dan", "eve", "bob"}, "after coming back")
 	send(m, snapshotArrivedMsg{snapshot: queues(fixture.QueueOf("/y", time.Hour, fixture.Bob, fixture.Eve, fixture.Dan))})
 	makeClients(m)
 	must.Same(t, listed(m), []string{"bob", "eve", "dan"}, "before the cursor moves")
@@ -354,9 +343,7 @@ func TestIdleClientIsCounted(t *testing.T) {
 	send(m, snapshotArrivedMsg{snapshot: queues(fixture.QueueOf("/y", time.Hour, fixture.Dan, fixture.Bob))})
 	makeClients(m)
 	wantText(t, m, "2 of 3 clients")
-	if selectedName(m) != "ann" {
-		t.Fatalf("on %s", selectedName(m))
-	}
+	must.Equal(t, selectedName(m), "ann", "on")
 	press(m, "k")
 	must.Equal(t, selectedName(m), "dan", "k leads to")
 }

@@ -43,9 +43,7 @@ func TestColumnsAreChosen(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			m := model(t, Options{Look: Look{Columns: test.columns}}, test.width, 24, fixture.Everything())
 			press(m, test.keys...)
-			if got := strings.Join(titles(m), " "); got != test.want {
-				t.Errorf("%s, want %s\n%s", got, test.want, content(m))
-			}
+			must.Equal(t, strings.Join(titles(m), " "), test.want, content(m))
 			fits(t, m)
 		})
 	}
@@ -71,10 +69,9 @@ func TestColumnsDialog(t *testing.T) {
 	press(m, "C", "j", "j", "j", "j", "j", "j", "j", "j", "space", "j", "space", "j", "space", "j", "space", "k", "k", "k")
 	goldenScreen(t, "columns-80x24", m)
 	fits(t, m)
-	cmd := press(m, "y")
-	if got, want := fmt.Sprint(cmd()), "  NAME:\n    filter: \"\"\n    sort: finding\n    columns: [lock, holder, held, wait, queue, finding, ttl, client, session, backend]\n"; got != want {
-		t.Errorf("copied %q, want %q", got, want)
-	}
+	const columns = "lock, holder, held, wait, queue, finding, ttl, client, session, backend"
+	want := "  NAME:\n    filter: \"\"\n    sort: finding\n    columns: [" + columns + "]\n"
+	must.Equal(t, fmt.Sprint(press(m, "y")()), want, "copied")
 }
 
 // A configured view has a filter, an order and columns; what it omits keeps its default.

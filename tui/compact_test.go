@@ -26,9 +26,7 @@ func TestCompactFilterTakesAllLetters(t *testing.T) {
 func TestEscLeavesOversizedScreens(t *testing.T) {
 	m := opened(t, Options{Release: newFakeReleaser().of}, 80, 24, fixture.Orders().ID)
 	run(t, m, press(m, "x"))
-	if !m.HasDialog() {
-		t.Fatal("no dialog")
-	}
+	must.True(t, m.HasDialog(), "no dialog")
 	m.Update(tea.WindowSizeMsg{Width: 39, Height: 11})
 	press(m, "esc")
 	must.True(t, m.HasDialog(), "esc closed an invisible dialog")

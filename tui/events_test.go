@@ -118,9 +118,8 @@ func TestEventsFollow(t *testing.T) {
 	send(m, happening(handoffs(31)[60:]...))
 	wantText(t, m, "↓ 2 new", "G to follow")
 	wantNoText(t, m, "worker-31")
-	if got := *eventsOf(m).Current(); got.At != last.At || got.Kind != last.Kind {
-		t.Error("the cursor left its event")
-	}
+	must.Equal(t, eventsOf(m).Current().At, last.At, "the cursor left its event")
+	must.Equal(t, eventsOf(m).Current().Kind, last.Kind)
 	press(m, "/", "kind=released,handoff,expired,ended,forced,left,gone", "enter", "k")
 	send(m, happening(handoffs(31)[60:]...))
 	wantText(t, m, "↓ 4 new · G to follow / …", "forced,left,gone")
@@ -202,9 +201,8 @@ func TestEventsOfOneLock(t *testing.T) {
 	press(m, "G", "k", "k", "enter")
 	wantText(t, m, "locks ▸ chain", "zk:/locks/orders")
 	press(m, "esc")
-	if s := eventsOf(m); s.Only != (inspect.ID{}) || s.Follow || *s.Current() == at {
-		t.Error("the events screen changed while it was hidden")
-	}
+	must.Equal(t, eventsOf(m).Only, inspect.ID{}, "restricted while hidden")
+	must.True(t, !eventsOf(m).Follow && *eventsOf(m).Current() != at, "the cursor moved while hidden")
 	press(m, "G", "k", "k", "k", "k", "k", "k", "k", "k", "k", "k", "k") // the backend's
 	press(m, "o")
 	wantText(t, m, "this event has no lock")
@@ -221,14 +219,13 @@ func TestForgottenEventsAreMentioned(t *testing.T) {
 	for range 160 {
 		send(m, happening(handoffs(100)...))
 	}
-	if n := len(m.events.List); n > screen.EventsKept*3/2 || len(s.Shown) != n || m.events.End() != 161*200 {
-		t.Errorf("%d events kept, %d shown, of %d", n, len(s.Shown), m.events.End())
-	}
+	must.True(t, len(m.events.List) <= screen.EventsKept*3/2, "too many are kept")
+	must.Equal(t, len(s.Shown), len(m.events.List), "shown")
+	must.Equal(t, m.events.End(), 161*200, "seen")
 	wantText(t, m, " older not kept", "new · G to follow")
 	fits(t, m)
-	if e, _ := m.events.At(s.Cursor); e == nil {
-		t.Error("the cursor is on a forgotten event")
-	}
+	e, _ := m.events.At(s.Cursor)
+	must.True(t, e != nil, "the cursor is on a forgotten event")
 	lossy := happening(handoffs(1)...)
 	lossy.snapshot.Dropped = 1204
 	send(m, lossy)
@@ -305,12 +302,8 @@ func TestEventsDoNotKeepWholeQueues(t *testing.T) {
 			press(m, "space")
 		}
 		e, _ := m.events.At(m.events.End() - 1)
-		if e.Contender.Name != l.Waiters[1].Name {
-			t.Fatalf("remembers %v", e.Contender)
-		}
-		if e.Contender == &l.Waiters[1] {
-			t.Errorf("paused %v: an event keeps its contender's whole queue in memory", paused)
-		}
+		must.Equal(t, e.Contender.Name, l.Waiters[1].Name, "remembers")
+		must.True(t, e.Contender != &l.Waiters[1], "paused", paused, "it keeps the whole queue in memory")
 	}
 }
 
@@ -320,9 +313,7 @@ func TestLocksWithMissedEndAreForgotten(t *testing.T) {
 	s := inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l})
 	s.Events = []inspect.Event{{Kind: inspect.EventAcquired, At: fixture.Noon, Lock: l.ID, Contender: &l.Holders[0]}}
 	send(m, snapshotArrivedMsg{snapshot: s})
-	if len(m.history.Of(l.ID)) != 1 {
-		t.Fatal("the grant is not remembered")
-	}
+	must.Equal(t, len(m.history.Of(l.ID)), 1, "remembered grants")
 	gone := inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{fixture.FreeLock()})
 	gone.Changed, gone.Dropped = []inspect.ID{l.ID}, 3
 	send(m, snapshotArrivedMsg{snapshot: gone})

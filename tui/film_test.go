@@ -11,6 +11,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/tui/internal/fixture"
 )
 
@@ -172,9 +173,8 @@ func TestGapsLookUnknown(t *testing.T) {
 		r.step(2 * time.Second)
 		send(r.Model, nil)
 		wantText(t, r.Model, "not watched")
-		if s := r.Snapshot(); s.Backends[0].State != inspect.Down || b.State == inspect.Down {
-			t.Errorf("%v, and %v after it", s.Backends[0].State, b.State)
-		}
+		must.Equal(t, r.Snapshot().Backends[0].State, inspect.Down, "in the gap")
+		must.True(t, b.State != inspect.Down, "down after the gap")
 		fits(t, r.Model)
 		r.step(3 * time.Second)
 		send(r.Model, nil)
@@ -299,9 +299,8 @@ func TestSeekCancelsPreviousLookup(t *testing.T) {
 		t.Helper()
 		select {
 		case list := <-answer:
-			if send(r.Model, list...); r.playhead.ahead {
-				t.Fatalf("%s: the cancelled moment is drawn", by)
-			}
+			send(r.Model, list...)
+			must.True(t, !r.playhead.ahead, by, "the cancelled moment is drawn")
 		case <-time.After(time.Minute):
 			t.Fatalf("%s: the previous lookup goes on", by)
 		}

@@ -32,9 +32,9 @@ func TestFiltersAreEdited(t *testing.T) {
 		press(m, "a")
 		send(m, tea.KeyPressMsg{Code: tea.KeyEnd}, tea.PasteMsg{Content: "d\ne"})
 		must.Equal(t, f.Input().Text(), "abcd e", e.name)
-		if press(m, "esc"); f.Input().Text() != "" || f.Input().Open {
-			t.Errorf("%s: esc leaves %q", e.name, f.Input().Text())
-		}
+		press(m, "esc")
+		must.Equal(t, f.Input().Text(), "", e.name, "after esc")
+		must.True(t, !f.Input().Open, e.name, "still open")
 	}
 	m := model(t, Options{}, 120, 36, fixture.Everything())
 	press(m, ":")
@@ -80,13 +80,11 @@ func TestFiltersAreTypedInOnePlace(t *testing.T) {
 		}
 		line := func() string { return splitLines(content(m))[len(frame{m}.head())] }
 		press(m, "/")
-		if got := line(); !strings.HasPrefix(got, " / ") || !strings.Contains(got, " words") {
-			t.Errorf("%s: %q", e.name, got)
-		}
+		must.True(t, strings.HasPrefix(line(), " / "), e.name, line())
+		must.Contain(t, line(), " words", e.name)
 		press(m, "zk")
-		if got := line(); !strings.HasPrefix(got, " / zk ") || !strings.Contains(got, " of ") {
-			t.Errorf("%s: %q", e.name, got)
-		}
+		must.True(t, strings.HasPrefix(line(), " / zk "), e.name, line())
+		must.Contain(t, line(), " of ", e.name)
 		press(m, " ~[")
 		must.Contain(t, line(), "~[: missing closing ]", e.name)
 		fits(t, m)

@@ -2,13 +2,11 @@ package tui
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/internal/must"
@@ -45,6 +43,14 @@ func allFindings() *inspect.Snapshot {
 
 func findingsOf(m *Model) *findings.Screen { return m.screens[screen.Findings].(*findings.Screen) }
 
+// chosenRule is the rule of the finding under the cursor.
+func chosenRule(m *Model) string {
+	if f := findingsOf(m).Chosen; f != nil {
+		return f.Rule
+	}
+	return ""
+}
+
 // withFindings is a model that shows the findings.
 func withFindings(t *testing.T, o Options, width, height int, s *inspect.Snapshot) *Model {
 	t.Helper()
@@ -74,7 +80,7 @@ func TestFindingsAreListed(t *testing.T) {
 		"deadlock zk:/locks/ring-a", "eviction-risk redis", "missing-watch ×4", "stuck-holder zk:/locks/orders", "thin-margin redis:lock:cart:42",
 		"herd " + fixture.Hostile().ID.String(), "blind redis:lock:cart:42",
 	}
-	must.Equal(t, cmp.Diff(want, findingRows(m)), "")
+	must.Same(t, findingRows(m), want)
 	wantText(
 		t, m, "✖ 1 critical · ▲ 7 warnings · i 1 info · ? partial view", "ring-a +1", "0s", "on 2 locks",
 		"critical · likely · reported 0s ago", "zk:/locks/ring-b", "do   stop one of these clients", "why  the same locks", "owners  worker-1, worker-2",
@@ -86,7 +92,7 @@ func TestFindingsAreListed(t *testing.T) {
 	press(m, "j")
 	wantText(t, m, "contender  w-1")
 	press(m, "k", "enter")
-	must.Equal(t, cmp.Diff(want, findingRows(m)), "")
+	must.Same(t, findingRows(m), want)
 }
 
 // A muted finding moves to the end of the list and back; the cursor follows.
@@ -136,16 +142,13 @@ func TestFindingsAreSorted(t *testing.T) {
 		press(m, want.key)
 		wantText(t, m, "sort: "+want.order)
 		must.Equal(t, first(), want.first, want.order, "first")
-		if s := findingsOf(m); s.Chosen == nil || s.Chosen.Rule != "stuck-holder" {
-			t.Fatalf("%s: the selection moved to %v", want.order, s.Chosen)
-		}
+		must.Equal(t, chosenRule(m), "stuck-holder", want.order, "moves the cursor")
 		must.Contain(t, splitLines(content(m))[lineOf(m)], "stuck-holder", want.order, "the cursor's line")
 		fits(t, m)
 	}
 	press(m, "/", "!stuck-holder !blind", "enter")
-	if rows := findingRows(m); slices.ContainsFunc(rows, func(r string) bool { return strings.HasPrefix(r, "stuck-holder") || strings.HasPrefix(r, "blind") }) || len(rows) < 4 {
-		t.Errorf("an excluded finding is listed: %q", rows)
-	}
+	must.True(t, len(findingRows(m)) >= 4, "too few rows")
+	wantNone(t, strings.Join(findingRows(m), "\n"), "stuck-holder", "blind")
 	press(m, "esc", "s")
 	wantNoText(t, m, "sort:")
 	must.Equal(t, first(), "deadlock", "worst first")
@@ -162,13 +165,9 @@ func TestTheOldestFindingsFirst(t *testing.T) {
 	s := inspect.NewSnapshot(fixture.In(time.Minute), fixture.Backends(), []*inspect.Lock{early, late})
 	s.Changed = []inspect.ID{late.ID}
 	send(m, snapshotArrivedMsg{snapshot: s})
-	if rows := findingRows(m); len(rows) != 2 || !strings.HasPrefix(rows[0], "b-early") {
-		t.Errorf("oldest: %q", rows)
-	}
+	must.Same(t, findingRows(m), []string{"b-early zk:/locks/billing", "a-late zk:/locks/orders"}, "oldest")
 	press(m, "s")
-	if rows := findingRows(m); len(rows) != 2 || !strings.HasPrefix(rows[0], "a-late") {
-		t.Errorf("newest: %q", rows)
-	}
+	must.Same(t, findingRows(m), []string{"a-late zk:/locks/orders", "b-early zk:/locks/billing"}, "newest")
 }
 
 func TestFindingsOpen(t *testing.T) {
@@ -176,9 +175,7 @@ func TestFindingsOpen(t *testing.T) {
 	press(m, "g", "enter")
 	wantText(t, m, "locks ▸ chain", "zk:/locks/ring-a")
 	press(m, "esc")
-	if s := findingsOf(m); s.Chosen == nil || s.Chosen.Rule != "deadlock" {
-		t.Error("the cursor moved while the screen was hidden")
-	}
+	must.Equal(t, chosenRule(m), "deadlock", "the cursor moved while hidden")
 	press(m, "esc")
 	for lock, want := range map[inspect.ID]string{
 		fixture.Orders().ID: "stuck-holder", fixture.Id("zk:/locks/ring-b"): "deadlock", fixture.Id("zk:/locks/more"): "missing-watch", fixture.Thin().ID: "thin-margin",
@@ -186,9 +183,7 @@ func TestFindingsOpen(t *testing.T) {
 		m := model(t, Options{}, 120, 36, allFindings())
 		goTo(m, screen.Chain, screen.Subject{Lock: lock})
 		press(m, "f")
-		if s := findingsOf(m); s.Chosen == nil || s.Chosen.Rule != want {
-			t.Errorf("from %s: %+v", lock, s.Chosen)
-		}
+		must.Equal(t, chosenRule(m), want, "from", lock)
 		press(m, "esc")
 		wantText(t, m, "locks ▸ chain")
 	}
@@ -196,13 +191,9 @@ func TestFindingsOpen(t *testing.T) {
 	goTo(m, screen.Findings, screen.Subject{})
 	press(m, "j", "enter")
 	wantText(t, m, "locks ▸ backends", "eviction-risk", "10.2.1.1:6379")
-	if owner := func() inspect.Identity {
-		m := model(t, Options{}, 120, 36, allFindings())
-		goTo(m, screen.Findings, screen.Subject{Lock: fixture.Orders().ID})
-		return m.front().Selected().Owner
-	}(); owner == (inspect.Identity{}) {
-		t.Error("a finding that names its contender selects none")
-	}
+	m = model(t, Options{}, 120, 36, allFindings())
+	goTo(m, screen.Findings, screen.Subject{Lock: fixture.Orders().ID})
+	must.True(t, m.front().Selected().Owner != inspect.Identity{}, "a finding that names its contender selects none")
 }
 
 // An open finding keeps its time and the cursor, whatever else changes.
@@ -220,9 +211,7 @@ func TestFindingsKeepTimeAndCursor(t *testing.T) {
 		b.FirstPass = true
 	}
 	send(m, snapshotArrivedMsg{snapshot: s})
-	if diff := cmp.Diff([]string{"ghost-owner zk:/locks/orders", "stuck-holder zk:/locks/orders"}, findingRows(m)); diff != "" {
-		t.Error(diff)
-	}
+	must.Same(t, findingRows(m), []string{"ghost-owner zk:/locks/orders", "stuck-holder zk:/locks/orders"})
 	wantText(t, m, "✖ 1 critical · ▲ 1 warning", "another message", "reported 1m30s ago")
 	press(m, "k")
 	wantText(t, m, "reported 0s ago")
@@ -257,7 +246,7 @@ func TestFindingsFilter(t *testing.T) {
 	} {
 		m := withFindings(t, Options{}, 120, 36, allFindings())
 		press(m, "/", filter, "enter")
-		must.Equal(t, cmp.Diff(want, findingRows(m)), "", filter)
+		must.Same(t, findingRows(m), want, filter)
 		fits(t, m)
 		if want == nil {
 			wantText(t, m, "No finding matches the filter.", "1 critical")
@@ -298,7 +287,7 @@ func TestFindingDetailsScroll(t *testing.T) {
 	wantText(t, m, "tab: to the list")
 	press(m, "j", "j", "j", "j", "j", "j", "j", "j", "j", "j", "j", "j", "j", "j", "j", "j")
 	wantText(t, m, "waiters", `evil\u{1b}]52;c;AAAA\u{7}\u{202e}`, "hold p99", "21s", "13m58s ago (11:46:02)")
-	must.Equal(t, m.front().(*findings.Screen).Chosen.Rule, "stuck-holder", "the list moved")
+	must.Equal(t, chosenRule(m), "stuck-holder", "the list moved")
 	press(m, "tab", "j")
 	wantText(t, m, "thin-margin", "10.2.1.4:6379 absent")
 	fits(t, m)
@@ -308,13 +297,9 @@ func TestFindingsMouse(t *testing.T) {
 	m := withFindings(t, Options{}, 160, 40, allFindings())
 	top := len(frame{m}.head()) + 2
 	send(m, tea.MouseClickMsg{Button: tea.MouseLeft, X: 5, Y: top + 3})
-	if s := findingsOf(m); s.Chosen == nil || s.Chosen.Rule != "stuck-holder" {
-		t.Errorf("a click selects %+v", s.Chosen)
-	}
+	must.Equal(t, chosenRule(m), "stuck-holder", "clicked")
 	send(m, tea.MouseClickMsg{Button: tea.MouseLeft, X: 120, Y: top + 3}, tea.MouseWheelMsg{Button: tea.MouseWheelDown})
-	if s := findingsOf(m); s.Chosen == nil || s.Chosen.Rule != "stuck-holder" {
-		t.Errorf("the wheel in the details moved the list to %+v", s.Chosen)
-	}
+	must.Equal(t, chosenRule(m), "stuck-holder", "the wheel in the details moved the list")
 	send(m, tea.MouseClickMsg{Button: tea.MouseLeft, X: 5, Y: top + 4}, tea.MouseClickMsg{Button: tea.MouseLeft, X: 5, Y: top + 4})
 	wantText(t, m, "locks ▸ chain")
 }
@@ -323,10 +308,7 @@ func TestCopyTheAdvice(t *testing.T) {
 	m := withFindings(t, Options{}, 120, 36, allFindings())
 	press(m, "g", "y")
 	wantText(t, m, "command", "lockscope release zk:/locks/ring-a --owner _c_7f3e0c51-0000-4000-8000-0000000000aa-lock-0000000602", "message")
-	cmd := press(m, "enter")
-	if cmd == nil || !strings.Contains(fmt.Sprint(cmd()), "lockscope release zk:/locks/ring-a --owner") {
-		t.Error("copied something else")
-	}
+	must.Contain(t, fmt.Sprint(press(m, "enter")()), "lockscope release zk:/locks/ring-a --owner", "copied")
 }
 
 // manyFindings is a snapshot of n locks, each with a finding.

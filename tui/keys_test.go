@@ -78,9 +78,8 @@ func TestNoKeyIsSilent(t *testing.T) {
 					}
 					for _, key := range keys {
 						m := onScreen(t, Options{}, e.name, size.width, size.height, selected)
-						if silent(m, func() tea.Cmd { return send(m, keyPress(key)) }) && !moves(key) {
-							t.Errorf("%s does nothing and gives no reason", key)
-						}
+						quiet := silent(m, func() tea.Cmd { return send(m, keyPress(key)) })
+						must.True(t, !quiet || moves(key), key, "does nothing and gives no reason")
 					}
 				})
 			}
@@ -142,17 +141,10 @@ func everyHintWorks(t *testing.T, m *Model, open func() *Model) {
 			continue
 		}
 		pressed, clicked := open(), open()
-		if silent(pressed, func() tea.Cmd { return send(pressed, keyPress(key)) }) {
-			t.Errorf("%q does nothing and gives no reason", h.Text())
-		}
-		if silent(clicked, func() tea.Cmd {
-			return send(clicked, tea.MouseClickMsg{X: at, Y: m.height - 1, Button: tea.MouseLeft})
-		}) {
-			t.Errorf("a click on %q does nothing and gives no reason", h.Text())
-		}
-		if pressed, clicked := content(pressed), content(clicked); pressed != clicked {
-			t.Errorf("a click on %q and its key have different effects:\n%s\n%s", h.Text(), pressed, clicked)
-		}
+		click := tea.MouseClickMsg{X: at, Y: m.height - 1, Button: tea.MouseLeft}
+		must.True(t, !silent(pressed, func() tea.Cmd { return send(pressed, keyPress(key)) }), h.Text(), "does nothing")
+		must.True(t, !silent(clicked, func() tea.Cmd { return send(clicked, click) }), "a click on", h.Text(), "does nothing")
+		must.Equal(t, content(clicked), content(pressed), "a click on", h.Text())
 	}
 }
 
@@ -172,14 +164,12 @@ func TestNoEscapeIsLost(t *testing.T) {
 	m := opened(t, Options{}, 120, 36, fixture.Orders().ID)
 	press(m, "?")
 	send(m, tea.KeyPressMsg{Code: tea.KeyEscape, Mod: tea.ModAlt})
-	if m.HasDialog() || m.inFront != screen.Locks {
-		t.Errorf("dialog %v, in front %s", m.HasDialog(), m.inFront)
-	}
+	must.True(t, !m.HasDialog(), "the dialog is open")
+	must.Equal(t, m.inFront, screen.Locks, "in front")
 	m = opened(t, Options{}, 120, 36, fixture.Orders().ID)
 	send(m, tea.KeyPressMsg{Code: 'f', Mod: tea.ModAlt})
-	if m.inFront != screen.Findings || len(m.backStack) != 2 {
-		t.Errorf("in front %s, %v", m.inFront, m.backStack)
-	}
+	must.Equal(t, m.inFront, screen.Findings, "in front")
+	must.Equal(t, len(m.backStack), 2, m.backStack)
 }
 
 // A digit opens its screen from any other. H and a click on the title go to the first screen, where
@@ -188,26 +178,21 @@ func TestDigitsAndHome(t *testing.T) {
 	for i, e := range screenList() {
 		m := model(t, Options{}, 120, 36, fixture.Everything())
 		press(m, "b", "f", string(rune('1'+i)))
-		if m.inFront != e.name {
-			t.Errorf("%d opens %s", i+1, m.inFront)
-		}
+		must.Equal(t, m.inFront, e.name, i+1, "opens")
 		fits(t, m)
 		press(m, "H")
-		if m.inFront != screen.Locks || len(m.backStack) != 1 {
-			t.Errorf("%s: H leads to %s, %v", e.name, m.inFront, m.backStack)
-		}
+		must.Equal(t, m.inFront, screen.Locks, e.name, "H leads to")
+		must.Equal(t, len(m.backStack), 1, e.name, m.backStack)
 	}
 	m := opened(t, Options{}, 120, 36, fixture.Orders().ID)
 	wantText(t, m, "locks ▸ chain")
 	press(m, "t", "b", "1")
-	if m.inFront != screen.Locks || len(m.backStack) != 1 {
-		t.Errorf("1 leads to %s, %v", m.inFront, m.backStack)
-	}
+	must.Equal(t, m.inFront, screen.Locks, "1 leads to")
+	must.Equal(t, len(m.backStack), 1, m.backStack)
 	press(m, "c", "t")
 	send(m, tea.MouseClickMsg{X: 14, Y: 0, Button: tea.MouseLeft})
-	if m.inFront != screen.Locks || len(m.backStack) != 1 {
-		t.Errorf("a click leads to %s, %v", m.inFront, m.backStack)
-	}
+	must.Equal(t, m.inFront, screen.Locks, "a click leads to")
+	must.Equal(t, len(m.backStack), 1, m.backStack)
 	send(m, tea.MouseClickMsg{X: 119, Y: 0, Button: tea.MouseLeft})
 	wantText(t, m, "read-only: start with --write")
 }

@@ -27,9 +27,7 @@ func inLab(t *testing.T, o Options, width, height int, lock inspect.ID) *Model {
 	t.Helper()
 	m := opened(t, o, width, height, lock)
 	settle(t, m, press(m, "L"))
-	if m.inFront != screen.Lab {
-		t.Fatalf("L shows %s", m.inFront)
-	}
+	must.Equal(t, m.inFront, screen.Lab, "L shows")
 	return m
 }
 
@@ -88,16 +86,14 @@ func TestTakeHoldAndRelease(t *testing.T) {
 	f := newFakeLab()
 	m := taken(t, f)
 	wantText(t, m, "held 0s", "8s", "_c_mine-lock-0000000606", "token 4711", "HOLDING 1", "you hold zk:/locks/orders")
-	if o := f.orders[0]; o.Lock != fixture.Orders().ID || o.Recipe != "curator" || o.Try || o.Wait != 30*time.Second {
-		t.Errorf("asked for %+v", o)
-	}
+	const usual = 30 * time.Second
+	must.Same(t, f.orders, []lab.Order{{Lock: fixture.Orders().ID, Kind: "mutex", Recipe: "curator", TTL: usual, Wait: usual}})
 	settle(t, m, press(m, "+"))
 	wantText(t, m, "confirmed with the servers, and extended: 8.0s from now")
 	settle(t, m, press(m, "i"))
 	wantText(t, m, "HOLDING 2", "re-entered")
-	if f.counted("extend") != 1 || f.counted("reenter") != 1 {
-		t.Errorf("%v", f.counts)
-	}
+	must.Equal(t, f.counted("extend"), 1, f.counts)
+	must.Equal(t, f.counted("reenter"), 1, f.counts)
 	settle(t, m, press(m, "r"))
 	wantText(t, m, "one of 2 holds of zk:/locks/orders released; still held", "HOLDING 1")
 	settle(t, m, press(m, "r"))
@@ -199,9 +195,7 @@ func TestTypedLockNameIsChecked(t *testing.T) {
 	wantText(t, m, "SET lock:q VALUE NX PX 30000 to 5 masters", "Redis locks have no queue")
 	f.err = lockops.ErrHeld
 	settle(t, m, press(m, "tab", "tab", "tab", "tab", "enter"))
-	if len(f.orders) != 1 || f.orders[0].Lock != fixture.Id("redis:lock:q") || f.orders[0].Kind != "redlock" || f.orders[0].TTL != 30*time.Second {
-		t.Errorf("asked for %+v", f.orders)
-	}
+	must.Same(t, f.orders, []lab.Order{{Lock: fixture.Id("redis:lock:q"), Kind: "redlock", TTL: 30 * time.Second, Wait: 30 * time.Second}})
 	wantText(t, m, "another client holds it; nothing was left behind")
 }
 
@@ -271,9 +265,7 @@ func TestAcquireFromEveryPane(t *testing.T) {
 	m := inLab(t, Options{Sandbox: true, Faults: &fakeFaults{}, Lab: newFakeLab()}, 80, 24, fixture.Orders().ID)
 	s := m.screens[screen.Lab].(*lab.Screen)
 	for _, want := range []lab.LabPane{lab.PaneHand, lab.PaneRuns, lab.PaneFaults} {
-		if s.Pane != want {
-			t.Fatalf("in %s, not %s", s.Pane, want)
-		}
+		must.Equal(t, s.Pane, want, "in")
 		press(m, "a")
 		wantText(t, m, "Acquire a lock", "zk:/locks/orders")
 		press(m, "esc")
@@ -295,9 +287,7 @@ func TestPanesTakeTheHeightTheyNeed(t *testing.T) {
 		m.addEvents([]inspect.Event{{Kind: inspect.EventAppeared, At: fixture.Noon, Lock: fixture.Orders().ID}, {Kind: inspect.EventGone, At: fixture.Noon, Lock: fixture.Orders().ID}}, 0, m.snapshot, m.snapshot)
 		wantText(t, m, "stop master m1", "stop master m5", "lock found", "lock gone", "Compare two kinds of lock")
 		wantNoText(t, m, "more")
-		if n := strings.Count(content(m), fixture.Orders().ID.String()+"  worker-3"); n != 1 {
-			t.Errorf("the lock is shown %d times", n)
-		}
+		must.Equal(t, strings.Count(content(m), fixture.Orders().ID.String()+"  worker-3"), 1, "the lock is shown")
 		fits(t, m)
 		s.Runs.List = []*lab.Side{{Order: lab.RunOptions{Backend: "zk", Target: "mutex"}, Over: true}}
 		m.resize()
@@ -314,16 +304,15 @@ func TestPanesTakeTheHeightTheyNeed(t *testing.T) {
 func TestPaneHeaderOffersEnabledKeys(t *testing.T) {
 	m := contending(t, newFakeLab(), Options{}, 120, 36)
 	s := m.screens[screen.Lab].(*lab.Screen)
-	if text := s.PaneTitle(lab.PaneRuns, 120).Text(); strings.Contains(text, "new run") || !strings.Contains(text, "stop") {
-		t.Error(text)
-	}
+	title := func() string { return s.PaneTitle(lab.PaneRuns, 120).Text() }
+	must.Contain(t, title(), "stop")
+	wantNone(t, title(), "new run")
 	s.Runs.End()
 	for _, b := range s.Runs.List {
 		b.Over = true
 	}
-	if text := s.PaneTitle(lab.PaneRuns, 120).Text(); !strings.Contains(text, "new run") || strings.Contains(text, "stop") {
-		t.Error(text)
-	}
+	must.Contain(t, title(), "new run")
+	wantNone(t, title(), "stop")
 }
 
 func TestLabGolden(t *testing.T) {

@@ -26,9 +26,8 @@ func TestFaultsAndTheirEffects(t *testing.T) {
 	press(m, "down", "w")
 	wantText(t, m, "expire the session of worker-7")
 	settle(t, m, press(m, "!"))
-	if want := fmt.Sprintf("expire %x", fixture.Orders().Waiters[0].Owner.Session); len(box.calls) != 2 || box.calls[0] != "freeze zk:/locks/orders" || box.calls[1] != want {
-		t.Errorf("%q", box.calls)
-	}
+	expired := fmt.Sprintf("expire %x", fixture.Orders().Waiters[0].Owner.Session)
+	must.Same(t, box.calls, []string{"freeze zk:/locks/orders", expired})
 	next := fixture.Orders().Waiters[1]
 	m.addEvents([]inspect.Event{
 		{Kind: inspect.EventWaiting, At: fixture.Noon, Lock: fixture.Orders().ID, Contender: &next}, {Kind: inspect.EventAppeared, At: fixture.Noon, Lock: fixture.Thin().ID},
@@ -72,9 +71,7 @@ func TestAFaultHitsTheNamedContender(t *testing.T) {
 	l.Holders, l.Waiters = l.Waiters[:1], append(l.Waiters[1:], old)
 	show()
 	settle(t, m, press(m, "!"))
-	if want := fmt.Sprintf("expire %x", old.Owner.Session); len(box.calls) != 1 || box.calls[0] != want {
-		t.Errorf("did %q, want %s", box.calls, want)
-	}
+	must.Same(t, box.calls, []string{fmt.Sprintf("expire %x", old.Owner.Session)})
 	l.Waiters = l.Waiters[:2]
 	show()
 	press(m, "down")
@@ -95,12 +92,8 @@ func TestJustChangedFaultIsNotInjected(t *testing.T) {
 	look()
 	settle(t, m, press(m, "!"))
 	wantText(t, m, "thaw the holder of /locks/orders", `just changed to "thaw the holder of /locks/orders": press again`)
-	if len(box.calls) != 0 {
-		t.Fatalf("did %q", box.calls)
-	}
+	must.Equal(t, len(box.calls), 0, "did", box.calls)
 	look()
 	settle(t, m, press(m, "enter"))
-	if len(box.calls) != 1 || box.calls[0] != "thaw zk:/locks/orders" {
-		t.Errorf("did %q", box.calls)
-	}
+	must.Same(t, box.calls, []string{"thaw zk:/locks/orders"})
 }

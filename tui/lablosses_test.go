@@ -102,21 +102,12 @@ func TestQuitAsksWhenSomethingIsHeld(t *testing.T) {
 	wantText(t, m, "You hold 1 lock here", "Quitting releases what you hold")
 	press(m, "esc")
 	for _, key := range []string{"enter", "esc", "q"} {
-		if cmd := press(m, "q", key); cmd != nil || m.HasDialog() {
-			t.Errorf("%s quits, or stays", key)
-		}
+		refuses(t, m, "q", key)
 	}
-	if cmd := press(m, "q", "y"); cmd == nil || cmd() != (tea.QuitMsg{}) {
-		t.Error("q and y do not quit")
-	}
-	if cmd := press(m, "q", "tab", "enter"); cmd == nil || cmd() != (tea.QuitMsg{}) {
-		t.Error("the button does not quit")
-	}
+	quits(t, m, "q", "y")
+	quits(t, m, "q", "tab", "enter")
 	for _, key := range []string{"q", "ctrl+c"} {
-		m = inLab(t, Options{Lab: newFakeLab()}, 120, 36, fixture.Orders().ID)
-		if cmd := press(m, key); cmd == nil || cmd() != (tea.QuitMsg{}) {
-			t.Errorf("%s asks although no lock is held", key)
-		}
+		quits(t, inLab(t, Options{Lab: newFakeLab()}, 120, 36, fixture.Orders().ID), key) // without asking
 	}
 }
 
@@ -129,13 +120,10 @@ func TestInterruptAsksOnce(t *testing.T) {
 		before := m.top()
 		must.True(t, press(m, "ctrl+c") == nil, "over", name, "quits without asking")
 		wantText(t, m, "You hold 1 lock here")
-		if cmd := press(m, "esc"); cmd != nil || m.top() != before {
-			t.Errorf("after staying %T is open instead of %s", m.top(), name)
-		}
+		must.True(t, press(m, "esc") == nil, name, "esc does not stay")
+		must.Equal(t, m.top(), before, name, "open after staying")
 		press(m, "ctrl+c")
-		if cmd := press(m, "ctrl+c"); cmd == nil || cmd() != (tea.QuitMsg{}) {
-			t.Errorf("over %s the second ctrl+c does not quit", name)
-		}
+		quits(t, m, "ctrl+c")
 	}
 }
 

@@ -2,8 +2,6 @@ package tui
 
 import (
 	"errors"
-	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -97,12 +95,6 @@ func TestFailedRunShowsReason(t *testing.T) {
 func TestARunGetsTheFreeLines(t *testing.T) {
 	t.Parallel()
 	m := contending(t, newFakeLab(), Options{}, 200, 50)
-	lines := splitLines(content(m))
-	at := func(text string) int {
-		return slices.IndexFunc(lines, func(l string) bool { return strings.Contains(l, text) })
-	}
-	if hand, runs := at("your locks"), at("contention"); runs-hand > 8 {
-		t.Errorf("%d unused lines:\n%s", runs-hand, content(m))
-	}
-	must.Contain(t, lines[at("ACQUIRED")], "│11:59:5", "axis without times")
+	must.True(t, lineAt(m, "contention")-lineAt(m, "your locks") <= 8, "unused lines:\n", content(m))
+	must.Contain(t, lineWith(t, m, "ACQUIRED"), "│11:59:5", "axis without times")
 }

@@ -66,10 +66,8 @@ func TestFooterListsEachKeyOnce(t *testing.T) {
 	t.Parallel()
 	m := model(t, Options{}, 120, 36, fixture.Everything())
 	press(m, "f", "/", "stuck", "enter")
-	lines := splitLines(strings.TrimRight(content(m), "\n"))
-	if foot := lines[len(lines)-1]; strings.Count(foot, "esc ") != 1 || !strings.Contains(foot, "esc clear filter") || !strings.Contains(foot, "h back") {
-		t.Errorf("%q", foot)
-	}
+	wantIn(t, foot(m), "esc clear filter", "h back")
+	must.Equal(t, strings.Count(foot(m), "esc "), 1, foot(m))
 	press(m, "n", "esc")
 	wantNoText(t, m, "esc clear filter")
 }

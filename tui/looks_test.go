@@ -62,9 +62,7 @@ func inLooks(t *testing.T, name string, m *Model) {
 		m.options.Theme = l.theme
 		send(m, tea.ColorProfileMsg{Profile: l.profile})
 		frame := fits(t, m)
-		if in := content(m); cursor.Replace(in) != text {
-			t.Errorf("the text of %s differs in %s:\n%s\nwithout colours:\n%s", name, l.name, in, text)
-		}
+		must.Equal(t, cursor.Replace(content(m)), text, "the text of", name, "differs in", l.name, "without colours")
 		drawn := downTo(l.profile, frame)
 		if page, isKept := strings.CutSuffix(name, "-80x24"); isKept && slices.Contains(kept, page) && l.name != "dark" {
 			golden(t, name+"-"+l.name, drawn)

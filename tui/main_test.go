@@ -43,9 +43,7 @@ func golden(t *testing.T, name, got string) {
 	if err != nil {
 		t.Fatalf("%v (run with -update to write it)", err)
 	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (run with -update to accept):\n%s", path, diff)
-	}
+	must.Equal(t, cmp.Diff(string(want), got), "", path, "(-update accepts it)")
 }
 
 // plain draws without colour, so that golden files can be read.
@@ -105,22 +103,50 @@ func content(m *Model) string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
+// foot is the last line of the screen.
+func foot(m *Model) string {
+	lines := splitLines(strings.TrimRight(content(m), "\n"))
+	return lines[len(lines)-1]
+}
+
 func wantText(t *testing.T, m *Model, texts ...string) {
 	t.Helper()
-	for _, text := range texts {
-		if !strings.Contains(content(m), text) {
-			t.Errorf("the screen lacks %q:\n%s", text, content(m))
-		}
-	}
+	wantIn(t, content(m), texts...)
 }
 
 func wantNoText(t *testing.T, m *Model, texts ...string) {
 	t.Helper()
-	for _, text := range texts {
-		if strings.Contains(content(m), text) {
-			t.Errorf("the screen has %q:\n%s", text, content(m))
-		}
+	wantNone(t, content(m), texts...)
+}
+
+// wantIn reports the parts that a text lacks.
+func wantIn(t *testing.T, text string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		must.Contain(t, text, part)
 	}
+}
+
+// wantNone reports the parts that a text must not have.
+func wantNone(t *testing.T, text string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		must.True(t, !strings.Contains(text, part), part, "is in\n", text)
+	}
+}
+
+// refuses presses keys that must neither start a command nor leave a dialog open.
+func refuses(t *testing.T, m *Model, keys ...string) {
+	t.Helper()
+	must.True(t, press(m, keys...) == nil, keys, "started a command")
+	must.True(t, !m.HasDialog(), keys, "left a dialog open")
+}
+
+// quits presses keys that must end the program.
+func quits(t *testing.T, m *Model, keys ...string) {
+	t.Helper()
+	cmd := press(m, keys...)
+	must.True(t, cmd != nil && cmd() == tea.QuitMsg{}, keys, "does not quit")
 }
 
 // fakeFeed delivers the snapshots that are put into it.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/theme"
 	"github.com/lockscope/lockscope/tui/internal/fixture"
 	"github.com/lockscope/lockscope/tui/screen"
@@ -31,9 +32,8 @@ func TestLongestWaitsAreInOrder(t *testing.T) {
 	b.ID.Path += "-2"
 	b.Waiters[0].Since = b.Waiters[0].Since.Add(-2 * time.Second)
 	m := model(t, Options{}, 200, 50, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{a, b}))
-	if first, second := lineAt(m, "waits for zk:/locks/orders-2,"), lineAt(m, "waits for zk:/locks/orders,"); first >= second {
-		t.Errorf("the longer wait is at line %d, the other at %d", first, second)
-	}
+	first, second := lineAt(m, "waits for zk:/locks/orders-2,"), lineAt(m, "waits for zk:/locks/orders,")
+	must.True(t, first < second, "the longer wait is at line", first, "the other at", second)
 }
 
 // Backends plots our load and a server's latency over the last few minutes, once there is a past.

@@ -84,9 +84,8 @@ func TestPaletteExplainsDisabledActions(t *testing.T) {
 	press(m, ":", "force")
 	wantText(t, m, "force-release", "read-only: start with --write")
 	press(m, "enter")
-	if !m.HasDialog() || m.flashText != "read-only: start with --write" {
-		t.Errorf("flash %q", m.flashText)
-	}
+	must.True(t, m.HasDialog(), "the palette is closed")
+	must.Equal(t, m.flashText, "read-only: start with --write", "flash")
 	press(m, "backspace", "backspace", "backspace", "backspace", "backspace", "backspace")
 	must.True(t, !m.HasDialog(), "a backspace in the empty field did not close the palette")
 }
@@ -208,9 +207,7 @@ func TestWelcomeOffersLocalServers(t *testing.T) {
 				t.Errorf("%v in %d columns:\n%s", targets, size.width, text)
 			}
 			for _, target := range targets[:min(len(targets), offeredLocally)] {
-				if !strings.Contains(text, "  lockscope "+target) {
-					t.Errorf("%s is not offered:\n%s", target, text)
-				}
+				must.Contain(t, text, "  lockscope "+target)
 			}
 		}
 	}

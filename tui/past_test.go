@@ -126,9 +126,8 @@ func TestScrubbingAPause(t *testing.T) {
 	wantText(t, r.Model, " PAST ")
 	press(r.Model, "backspace")
 	wantText(t, r.Model, "worker-50")
-	if n := r.Log().End(); n != 14 || r.Paused() {
-		t.Errorf("%d events, paused %v", n, r.Paused())
-	}
+	must.Equal(t, r.Log().End(), 14, "events")
+	must.True(t, !r.Paused(), "still paused")
 }
 
 // A release is not even previewed, since the preview would show the present.
@@ -155,17 +154,14 @@ func TestThePastIsSaved(t *testing.T) {
 	}}, 120, 36)
 	press(r.Model, "R")
 	wantText(t, r.Model, "Save what was seen since 12:00:00", "[ Save ]", "lockscope-past-TIME.jsonl")
-	if cmd := press(r.Model, "tab", "enter"); cmd != nil || r.HasDialog() {
-		t.Error("Cancel saved")
-	}
+	refuses(t, r.Model, "tab", "enter") // Cancel
 	cmd := press(r.Model, "R", "enter")
 	wantText(t, r.Model, "saving")
 	r.handOver(77) // after the save: not in the file
 	send(r.Model, cmd())
 	wantText(t, r.Model, `saved: lockscope replay '/tmp/it'\''s.jsonl'`)
-	if !kept.To().Equal(fixture.Noon.Add(time.Minute)) || kept.From() != fixture.Noon {
-		t.Errorf("from %v to %v", kept.From(), kept.To())
-	}
+	must.True(t, kept.To().Equal(fixture.Noon.Add(time.Minute)), "to", kept.To())
+	must.Equal(t, kept.From(), fixture.Noon, "from")
 	fails = errors.New("disk full")
 	send(r.Model, press(r.Model, "R", "enter")())
 	wantText(t, r.Model, "not saved: disk full")
@@ -184,9 +180,7 @@ func TestThePastLineFits(t *testing.T) {
 				press(r.Model, keys...)
 				r.playhead.inexact = inexact
 				wantText(t, r.Model, "s ago", "backspace: live")
-				if line := (frame{r.Model}).pastLine()[0]; strings.Contains(line, r.theme.Glyphs.Ellipsis) {
-					t.Errorf("%d wide: %q", width, line)
-				}
+				wantNone(t, (frame{r.Model}).pastLine()[0], r.theme.Glyphs.Ellipsis)
 				fits(t, r.Model)
 			}
 		}
@@ -228,26 +222,19 @@ func TestRewindGoesToExactTime(t *testing.T) {
 	press(r.Model, ":", "12:00:20")
 	wantText(t, r.Model, "go back to that time")
 	press(r.Model, "enter")
-	if want := fixture.In(20 * time.Second); !r.playhead.at.Equal(want) {
-		t.Errorf("at %v, want %v", r.playhead.at, want)
-	}
+	must.Equal(t, r.playhead.at, fixture.In(20*time.Second), "at")
 	press(r.Model, "backspace")
 	c := r.snapshot.Lock(fixture.Orders().ID).Holders[0]
 	press(r.Model, "@")
-	if want := c.HeldSince.Add(inspect.PastStep); !r.playhead.at.Equal(want) {
-		t.Errorf("at %v, the grant was at %v", r.playhead.at, want)
-	}
+	must.Equal(t, r.playhead.at, c.HeldSince.Add(inspect.PastStep), "the grant was at")
 	wantText(t, r.Model, "when worker-12 acquired zk:/locks/orders")
-	if now := r.snapshot.Lock(fixture.Orders().ID).Holders[0]; now.Name != c.Name || !r.inPast() {
-		t.Errorf("then %s held it, want %s", now.Name, c.Name)
-	}
+	must.Equal(t, r.snapshot.Lock(fixture.Orders().ID).Holders[0].Name, c.Name, "then held by")
+	must.True(t, r.inPast(), "not in the past")
 	press(r.Model, "backspace")
 	r.handOver(20) // just now: the nearest moment is the present
 	press(r.Model, "@")
 	wantText(t, r.Model, " PAST ", "worker-20 ")
-	if !r.playhead.at.Equal(r.at) {
-		t.Errorf("at %v, want the present, %v", r.playhead.at, r.at)
-	}
+	must.Equal(t, r.playhead.at, r.at, "the present")
 }
 
 // In a lock with several holders, the cursor stays with the one whose acquisition is shown.
@@ -418,9 +405,8 @@ func TestLongComparisonsScroll(t *testing.T) {
 	fits(t, m)
 	press(m, "G")
 	wantText(t, m, "zk:/locks/39 ")
-	if _, last, _ := strings.Cut(content(m), "zk:/locks/39 "); strings.Count(last, "x") != len(name) {
-		t.Errorf("the last name is cut:\n%s", last)
-	}
+	_, last, _ := strings.Cut(content(m), "zk:/locks/39 ")
+	must.Equal(t, strings.Count(last, "x"), len(name), "the last name is cut")
 }
 
 // A message about a key disappears with the next one.
@@ -438,9 +424,8 @@ func TestSmallWindowNoticeFits(t *testing.T) {
 	t.Parallel()
 	for _, size := range [][2]int{{39, 11}, {20, 5}, {12, 8}} {
 		m := model(t, Options{}, size[0], size[1], fixture.Everything())
-		if text := strings.Join(strings.Fields(content(m)), " "); !strings.Contains(text, "lockscope needs a window of at least 40x12. This one is") {
-			t.Errorf("%v: %q", size, text)
-		}
+		text := strings.Join(strings.Fields(content(m)), " ")
+		must.Contain(t, text, "lockscope needs a window of at least 40x12. This one is", size)
 		fits(t, m)
 	}
 	m := model(t, Options{}, 10, 3, fixture.Everything())

@@ -10,6 +10,7 @@ import (
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/tui/internal/fixture"
 )
 
@@ -78,9 +79,7 @@ func TestAdviceIsNotCut(t *testing.T) {
 	m := opening(t, l, 80, 24)
 	said := strings.Join(strings.Fields(strings.ReplaceAll(content(m), "\\\n", " ")), " ")
 	for _, part := range l.Findings[0].Phrases() {
-		if !strings.Contains(said, part.Text) {
-			t.Errorf("%q is not in\n%s", part.Text, content(m))
-		}
+		must.Contain(t, said, part.Text)
 	}
 }
 
@@ -135,14 +134,10 @@ func TestRestartMarkNeedsLostKey(t *testing.T) {
 		l.Findings = tt.found
 		text := content(opening(t, l, 120, 36))
 		for _, part := range tt.is {
-			if !strings.Contains(text, part) {
-				t.Errorf("%s: %q is missing in\n%s", name, part, text)
-			}
+			must.Contain(t, text, part, name)
 		}
 		for _, part := range tt.not {
-			if strings.Contains(text, part) {
-				t.Errorf("%s: %q is in\n%s", name, part, text)
-			}
+			must.True(t, !strings.Contains(text, part), name, part, "is in", text)
 		}
 	}
 }

@@ -51,6 +51,15 @@ func (f *fakeReleaser) executions() int {
 	return f.executed
 }
 
+// only returns the request, of which there must be one.
+func (f *fakeReleaser) only(t *testing.T) act.Request {
+	t.Helper()
+	if len(f.requests) != 1 {
+		t.Fatalf("requests %+v", f.requests)
+	}
+	return f.requests[0]
+}
+
 func newFakeReleaser() *fakeReleaser {
 	l := fixture.Orders()
 	seen, next := l.Holders[0], l.Waiters[0]
@@ -89,19 +98,16 @@ func TestReleaseNeedsPathAndButton(t *testing.T) {
 	t.Parallel()
 	f := newFakeReleaser()
 	m := inConfirm(t, f)
-	if r := f.requests[0]; r.ID != fixture.Orders().ID || r.Owner != fixture.Orders().Holders[0].Name || r.Waiter {
-		t.Errorf("asked for %+v", r)
-	}
+	must.Equal(t, f.only(t).ID, fixture.Orders().ID)
+	must.Equal(t, f.only(t).Owner, fixture.Orders().Holders[0].Name)
+	must.True(t, !f.only(t).Waiter, "asked for a waiter")
 	press(m, "/locks/orders")
 	wantText(t, m, "press Enter twice")
 	cmd := press(m, "tab", "enter")
-	if f.executions() != 0 {
-		t.Fatal("executed inside Update")
-	}
+	must.Equal(t, f.executions(), 0, "executed inside Update")
 	wantText(t, m, "Releasing")
-	if press(m, "esc"); !m.HasDialog() {
-		t.Fatal("the dialog can be closed before its result is seen")
-	}
+	press(m, "esc")
+	must.True(t, m.HasDialog(), "the dialog can be closed before its result is seen")
 	run(t, m, cmd)
 	wantText(t, m, "Released: worker-3 no longer has it", "Now      ● worker-7")
 	send(m, snapshotArrivedMsg{snapshot: fixture.Everything()})
@@ -119,9 +125,7 @@ func TestTwoLeadersAreConfirmedInWords(t *testing.T) {
 	run(t, m, press(m, "x"))
 	wantText(t, m, "Two would lead: restart it instead", "Type the words two leaders to confirm")
 	must.True(t, f.requests[0].TwoLeaders, "the preview would be refused")
-	if cmd := press(m, "/locks/orders", "tab", "enter"); cmd != nil || f.executions() != 0 {
-		t.Fatal("the path was accepted as consent")
-	}
+	must.True(t, press(m, "/locks/orders", "tab", "enter") == nil, "the path was accepted as consent")
 	press(m, "esc")
 	run(t, m, press(m, "x"))
 	run(t, m, press(m, "two leaders", "tab", "enter"))
@@ -134,9 +138,8 @@ func TestWrongPathIsReported(t *testing.T) {
 	for _, path := range []string{"/locks/order", "/locks/orders2", "other:/locks/orders", "zk:", "zk:zk:/locks/orders"} {
 		f := newFakeReleaser()
 		m := inConfirm(t, f)
-		if cmd := press(m, path, "tab", "enter"); cmd != nil || !m.HasDialog() || f.executions() != 0 {
-			t.Errorf("%s: a command %v, open %v, executed %d", path, cmd != nil, m.HasDialog(), f.executions())
-		}
+		must.True(t, press(m, path, "tab", "enter") == nil, path, "started a command")
+		must.Equal(t, f.executions(), 0, path)
 		wantText(t, m, "path does not match")
 	}
 }
@@ -169,13 +172,10 @@ func TestCancelIsDefault(t *testing.T) {
 			f := newFakeReleaser()
 			m := inConfirm(t, f)
 			for _, k := range keys {
-				if cmd := press(m, k); cmd != nil {
-					t.Fatal("a command was started")
-				}
+				must.True(t, press(m, k) == nil, k, "started a command")
 			}
-			if m.HasDialog() || f.executions() != 0 {
-				t.Errorf("open %v, executed %d", m.HasDialog(), f.executions())
-			}
+			must.True(t, !m.HasDialog(), "still open")
+			must.Equal(t, f.executions(), 0, "executed")
 		})
 	}
 }
@@ -192,17 +192,14 @@ func TestEscapedPathIsAccepted(t *testing.T) {
 	f := newFakeReleaser()
 	m := opened(t, Options{Release: f.of}, 120, 36, fixture.Hostile().ID)
 	run(t, m, press(m, "x"))
-	if cmd := press(m, `/locks/\u{1b}[31mred\u{202e}\u{d}\u{200b}\xff`, "tab", "enter"); cmd == nil {
-		t.Errorf("the path as it is printed was not accepted:\n%s", content(m))
-	}
+	cmd := press(m, `/locks/\u{1b}[31mred\u{202e}\u{d}\u{200b}\xff`, "tab", "enter")
+	must.True(t, cmd != nil, "the path as it is printed was not accepted")
 }
 
 func TestReadOnlyBindsNothing(t *testing.T) {
 	m := opened(t, Options{}, 120, 36, fixture.Orders().ID)
 	wantText(t, m, "READ-ONLY")
-	if cmd := press(m, "x"); cmd != nil || m.HasDialog() {
-		t.Error("x did something")
-	}
+	refuses(t, m, "x")
 	wantText(t, m, "read-only: start with --write")
 	for _, a := range m.front().Actions() {
 		must.True(t, !a.Writes, a.Shown, "is bound")
@@ -215,9 +212,7 @@ func TestStaleAnswersAreDropped(t *testing.T) {
 	first := press(m, "x")
 	press(m, "esc")
 	send(m, first()) // a late answer
-	if m.HasDialog() {
-		t.Fatal("the dialog reappeared")
-	}
+	must.True(t, !m.HasDialog(), "the dialog reappeared")
 	press(m, "x")
 	send(m, first())
 	wantText(t, m, "Reading it again")
@@ -250,9 +245,7 @@ func TestSmallWindowsShowConditions(t *testing.T) {
 	m := opened(t, Options{Release: f.of}, 80, 24, fixture.Orders().ID)
 	run(t, m, press(m, "x"))
 	text := strings.Join(strings.Fields(strings.ReplaceAll(content(m), "│", " ")), " ")
-	for _, part := range []string{"-0000000602 (go on only if czxid is", "and it still holds)", "delete -v 0 ", "worker-3 is not stopped"} {
-		must.True(t, strings.Contains(strings.ToLower(text), strings.ToLower(part)), "the dialog lacks", part, "in", text)
-	}
+	wantIn(t, strings.ToLower(text), "-0000000602 (go on only if czxid is", "and it still holds)", "delete -v 0 ", "worker-3 is not stopped")
 }
 
 func TestRefusalsAndErrors(t *testing.T) {
@@ -281,30 +274,22 @@ func TestWaiterNeedsAnExtraStep(t *testing.T) {
 	f := newFakeReleaser()
 	m := opened(t, Options{Release: f.of}, 120, 36, fixture.Orders().ID)
 	press(m, "down")
-	if cmd := press(m, "x"); cmd != nil {
-		t.Fatal("a preview was asked for at once")
-	}
+	must.True(t, press(m, "x") == nil, "a preview was asked for at once")
 	wantText(t, m, "Remove a waiter", "worker-7 waits", "two may run", "[ Preview ]   [ Cancel ]")
 	press(m, "enter")
-	if m.HasDialog() {
-		t.Fatal("enter is not cancel")
-	}
+	must.True(t, !m.HasDialog(), "enter is not cancel")
 	press(m, "x")
 	run(t, m, press(m, "shift+tab", "enter"))
-	if len(f.requests) != 1 || !f.requests[0].Waiter || f.requests[0].Owner != fixture.Orders().Waiters[0].Name {
-		t.Errorf("asked for %+v", f.requests)
-	}
-	if cmd := press(m, "enter"); cmd != nil || !m.HasDialog() {
-		t.Error("enter alone confirmed or closed")
-	}
+	must.True(t, f.only(t).Waiter, "not asked for a waiter")
+	must.Equal(t, f.only(t).Owner, fixture.Orders().Waiters[0].Name)
+	must.True(t, press(m, "enter") == nil, "enter alone confirmed")
+	must.True(t, m.HasDialog(), "enter alone closed it")
 }
 
 func TestNothingToRelease(t *testing.T) {
 	f := newFakeReleaser()
 	m := opened(t, Options{Release: f.of}, 80, 24, fixture.FreeLock().ID)
-	if cmd := press(m, "x"); cmd != nil || m.HasDialog() {
-		t.Error("x did something")
-	}
+	refuses(t, m, "x")
 	wantText(t, m, "no holder")
 	m = opened(t, Options{Release: func(string) (act.Releaser, bool) { return nil, false }}, 80, 24, fixture.Orders().ID)
 	press(m, "x")
@@ -375,9 +360,7 @@ func TestReleaseResultShowsCurrentHolder(t *testing.T) {
 			l.State = inspect.StateHeld
 		}
 		send(m, snapshotArrivedMsg{snapshot: inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{&l})})
-		if !strings.Contains(content(m), tt.want) {
-			t.Errorf("%s: %q is not in\n%s", name, tt.want, content(m))
-		}
+		must.Contain(t, content(m), tt.want, name)
 	}
 }
 

@@ -28,14 +28,10 @@ func TestMessagesMoveNoRow(t *testing.T) {
 		before := between()
 		m.Flash("copied a rather long text that goes on and on, over the whole width of the window and beyond its end")
 		fits(t, m)
-		if after := between(); after != before {
-			t.Errorf("%q: a message changed the page:\n%s", key, after)
-		}
+		must.Equal(t, between(), before, key, "a message changed the page")
 		m.feedError = errors.New("end of the recording")
 		fits(t, m)
-		if after := between(); after != before && key != "" && key != "b" {
-			t.Errorf("%q: a backend's trouble changed the page:\n%s", key, after)
-		}
+		must.True(t, between() == before || key == "" || key == "b", key, "a backend's trouble changed the page")
 		wantText(t, m, "no more updates", "copied a rather long")
 		press(m, "?")
 		m.Report(screen.Loss{Lock: fixture.Orders().ID, Why: "the session expired", At: fixture.Noon})
@@ -51,14 +47,7 @@ func TestLostBackendRowsLookOld(t *testing.T) {
 	backends := fixture.Backends()
 	backends[0].State, backends[0].HeardAt = inspect.Down, fixture.Noon
 	send(m, snapshotArrivedMsg{snapshot: inspect.NewSnapshot(fixture.Noon, backends, []*inspect.Lock{fixture.Orders(), fixture.Readers()})})
-	row := func(lock string) string {
-		for _, l := range splitLines(content(m)) {
-			if strings.Contains(l, "? "+lock) {
-				return l
-			}
-		}
-		return ""
-	}
+	row := func(lock string) string { return lineWith(t, m, "? "+lock) }
 	must.Contain(t, row("zk:/locks/orders"), "≥13m58s")
 	now = now.Add(time.Minute)
 	send(m, tickedMsg{m.ticking})

@@ -61,9 +61,7 @@ func TestArrowsChangeTheScene(t *testing.T) {
 	fits(t, m)
 	m = model(t, Options{Scenes: twoScenes(), Theme: theme.Options{ASCII: true}}, 120, 36, fixture.Everything())
 	press(m, "?")
-	if text := content(m); !isASCII(text) {
-		t.Errorf("not ASCII:\n%s", text)
-	}
+	must.True(t, isASCII(content(m)), "not ASCII")
 }
 
 // A caption always takes two lines, so that the screen does not jump when it changes.
@@ -72,8 +70,7 @@ func TestCaptionsTakeTwoLines(t *testing.T) {
 	m := model(t, Options{Scenes: scenes}, 80, 24, fixture.Everything())
 	before := len(frame{m}.foot())
 	press(m, "right")
-	if after := len(frame{m}.foot()); before != after || after != 4 {
-		t.Errorf("the footer has %d lines, then %d", before, after)
-	}
+	must.Equal(t, before, 4, "lines of the footer")
+	must.Equal(t, len(frame{m}.foot()), 4, "lines of the footer then")
 	fits(t, m)
 }

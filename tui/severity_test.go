@@ -45,9 +45,8 @@ func TestAFindingHasOneSeverityEverywhere(t *testing.T) {
 			}
 			m := model(t, Options{}, 100, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l}))
 			row := lineWith(t, m, l.ID.Path) // the row cuts long rules
-			if !strings.Contains(row, tt.sign+" "+l.ID.String()) || !strings.Contains(row, cell[:min(len(cell), 9)]) {
-				t.Errorf("Locks has %q, want the sign %q and %q", row, tt.sign, cell)
-			}
+			must.Contain(t, row, tt.sign+" "+l.ID.String(), "Locks")
+			must.Contain(t, row, cell[:min(len(cell), 9)], "Locks")
 			must.Equal(t, screen.Sign(m.Theme(), l).Text, tt.sign, "sign of the chain's verdict")
 			goTo(m, screen.Chain, screen.Subject{Lock: l.ID})
 			if tt.found != "" {

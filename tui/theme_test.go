@@ -7,6 +7,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/theme"
 	"github.com/lockscope/lockscope/tui/internal/fixture"
 )
@@ -17,18 +18,14 @@ func TestThemeKey(t *testing.T) {
 	send(m, tea.WindowSizeMsg{Width: 120, Height: 36}, snapshotArrivedMsg{snapshot: fixture.Everything()})
 	send(m, tea.ColorProfileMsg{Profile: trueColor}, tea.BackgroundColorMsg{Color: color.Black})
 	seen := map[string]bool{}
-	for i, name := range []string{theme.Dark, theme.Light, theme.HighContrast, theme.ColourBlind, theme.Auto} {
+	for _, name := range []string{theme.Dark, theme.Light, theme.HighContrast, theme.ColourBlind, theme.Auto} {
 		press(m, "T")
 		wantText(t, m, "theme: "+name)
-		if v := m.View(); (v.BackgroundColor != nil) != (name == theme.Light) {
-			t.Errorf("%s on a dark terminal has the background %v", name, v.BackgroundColor)
-		}
+		must.Equal(t, m.View().BackgroundColor != nil, name == theme.Light, name, "has a background on a dark terminal")
 		m.flashText = ""
-		if frame := m.View().Content; name != theme.Auto && seen[frame] {
-			t.Errorf("theme %d looks like an earlier one", i)
-		} else {
-			seen[frame] = true
-		}
+		frame := m.View().Content
+		must.True(t, name == theme.Auto || !seen[frame], name, "looks like an earlier one")
+		seen[frame] = true
 		fits(t, m)
 	}
 	plain := model(t, Options{}, 80, 24, fixture.Everything())

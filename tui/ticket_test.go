@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"testing"
 
 	tea "charm.land/bubbletea/v2"
@@ -54,9 +53,8 @@ func TestTwoKeysExportATicket(t *testing.T) {
 		fits(t, m)
 		copied := exported(t, m, "enter")
 		for _, part := range []string{"# stuck-holder: `zk:/locks/orders`", "`worker-3`", "`worker-7`", "2026-05-04T11:46:02.000Z", "Look at 10.2.0.2"} {
-			if !strings.Contains(copied, part) || !strings.Contains(file.text, part) {
-				t.Errorf("%s: the ticket lacks %q:\n%s\n%s", name, part, copied, file.text)
-			}
+			must.Contain(t, copied, part, name, "copied")
+			must.Contain(t, file.text, part, name, "saved")
 		}
 		wantText(t, m, `written as \u{1b}[2Jx.md in /tmp; sent to the terminal's clipboard`)
 	}

@@ -132,16 +132,12 @@ func TestTimelineFoldsAttempts(t *testing.T) {
 	p.pass(60*time.Second, 0)
 	p.until(0)
 	lanes := func() int { return strings.Count(content(m), " worker-1  ") }
-	if lanes() != 1 {
-		t.Errorf("%d lanes of one client:\n%s", lanes(), content(m))
-	}
+	must.Equal(t, lanes(), 1, "lanes of one client", content(m))
 	wantText(t, m, "● worker-1 · number 105", "queued 11:58:30 · attempt 2 in this window")
 	press(m, "p")
 	wantText(t, m, "one lane per attempt")
 	wantNoText(t, m, "attempt 2")
-	if lanes() != 2 {
-		t.Errorf("%d lanes of two attempts:\n%s", lanes(), content(m))
-	}
+	must.Equal(t, lanes(), 2, "lanes of two attempts", content(m))
 	press(m, "p")
 	must.Equal(t, lanes(), 1, "not folded again")
 }
@@ -153,16 +149,12 @@ func TestTimelineMovesInTime(t *testing.T) {
 	end := func() time.Duration {
 		return timelineOf(m).LaneView().Window.End().Sub(fixture.Noon).Round(2 * time.Second)
 	}
-	if d := timelineOf(m).LaneView().Window.Step; d >= 3*time.Second {
-		t.Errorf("a cell covers %v", d)
-	}
+	must.True(t, timelineOf(m).LaneView().Window.Step < 3*time.Second, "a cell covers too much")
 	press(m, "(")
 	wantNoText(t, m, " live ")
 	wantText(t, m, "0: now")
 	sought := end()
-	if sought > -40*time.Second || sought < -50*time.Second {
-		t.Errorf("a quarter earlier is %v", sought)
-	}
+	must.True(t, -50*time.Second <= sought && sought <= -40*time.Second, "a quarter earlier is", sought)
 	p.until(-30 * time.Second) // the selected window does not move
 	must.Equal(t, end(), sought, "the window moved: it ends at")
 	for range 20 {

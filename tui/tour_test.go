@@ -92,9 +92,7 @@ func TestAMomentHasItsPast(t *testing.T) {
 			t.Errorf("the past is not plotted: %q", line)
 		}
 	}
-	if plots == 0 {
-		t.Errorf("the lock is not in the list:\n%s", content(m))
-	}
+	must.True(t, plots != 0, "the lock is not in the list", content(m))
 	press(m, "[")
 	wantText(t, m, "5s ago, paused")
 }

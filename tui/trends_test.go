@@ -1,7 +1,6 @@
 package tui
 
 import (
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -35,9 +34,9 @@ func TestCachedTrendMatchesRecomputed(t *testing.T) {
 		t.Helper()
 		kept := p.Trend(p.lock.ID)
 		clear(p.trends)
-		if fresh := p.Trend(p.lock.ID); !slices.Equal(kept.Waiting, fresh.Waiting) || !slices.Equal(kept.Holding, fresh.Holding) {
-			t.Errorf("cached %v\nrecomputed %v", kept, fresh)
-		}
+		fresh := p.Trend(p.lock.ID)
+		must.Same(t, kept.Waiting, fresh.Waiting, "cached")
+		must.Same(t, kept.Holding, fresh.Holding, "cached")
 	}
 	for i, before := range []int{110, 95, 61, 60, 31} {
 		p.Trend(p.lock.ID)
@@ -46,9 +45,7 @@ func TestCachedTrendMatchesRecomputed(t *testing.T) {
 	}
 	press(p.Model, "{")
 	same()
-	if got := p.Trend(p.lock.ID).Waiting[screen.TrendCells-1]; got < 0 {
-		t.Errorf("a minute ago is %v", got)
-	}
+	must.True(t, p.Trend(p.lock.ID).Waiting[screen.TrendCells-1] >= 0, "a minute ago is unknown")
 }
 
 // An invisible queue looks different from an empty one, and waiters are higher than a lone holder.

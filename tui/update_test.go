@@ -92,9 +92,7 @@ func TestOpenAndBack(t *testing.T) {
 	must.Equal(t, len(focus), 8, "focus on … locks")
 	press(m, "j", "enter")
 	wantText(t, m, "locks ▸ chain", "worker-3 (10.2.0.2:53122) has held it for 13m58s")
-	if len(focus) != 1 || focus[0] != fixture.Orders().ID {
-		t.Errorf("focus %v", focus)
-	}
+	must.Same(t, focus, []inspect.ID{fixture.Orders().ID}, "focus")
 	press(m, "esc")
 	wantNoText(t, m, "▸ chain")
 	must.Equal(t, len(focus), 8, "focus on … locks")
@@ -104,9 +102,7 @@ func TestMouse(t *testing.T) {
 	m := model(t, Options{}, 80, 24, fixture.Everything())
 	top := len(frame{m}.head()) + 2
 	send(m, tea.MouseClickMsg{X: 10, Y: top + 1, Button: tea.MouseLeft})
-	if got := locksOf(m).Current.Lock; got != fixture.Orders().ID {
-		t.Fatalf("selected %v", got)
-	}
+	must.Equal(t, locksOf(m).Current.Lock, fixture.Orders().ID, "selected")
 	send(m, tea.MouseWheelMsg{X: 10, Y: 10, Button: tea.MouseWheelDown})
 	send(m, tea.MouseWheelMsg{X: 10, Y: 10, Button: tea.MouseWheelUp})
 	send(m, tea.MouseClickMsg{X: 10, Y: top + 1, Button: tea.MouseLeft})
@@ -114,9 +110,8 @@ func TestMouse(t *testing.T) {
 	pane := m.screens[screen.Chain].(*chain.Screen).Pane
 	m.View()
 	send(m, tea.MouseClickMsg{X: 10, Y: len(frame{m}.head()) + pane.ListTop + 2, Button: tea.MouseLeft})
-	if want, _ := fixture.Orders().Waiters[1].Identity("zk"); m.front().Selected().Owner != want {
-		t.Errorf("selected %v", m.front().Selected())
-	}
+	want, _ := fixture.Orders().Waiters[1].Identity("zk")
+	must.Equal(t, m.front().Selected().Owner, want, "selected")
 }
 
 // The line about a backend stays for a while after its recovery, so that the rows below do not jump.
@@ -233,14 +228,7 @@ func TestFeedEndIsReported(t *testing.T) {
 
 func TestQuit(t *testing.T) {
 	for _, keys := range [][]string{{"q"}, {"enter", "q"}} {
-		m := model(t, Options{}, 80, 24, fixture.Everything())
-		cmd := press(m, keys...)
-		if cmd == nil {
-			t.Fatalf("%v does not quit", keys)
-		}
-		if _, ok := cmd().(tea.QuitMsg); !ok {
-			t.Errorf("%v does not quit", keys)
-		}
+		quits(t, model(t, Options{}, 80, 24, fixture.Everything()), keys...)
 	}
 	m := model(t, Options{}, 40, 10, nil)
 	must.True(t, send(m, tea.KeyPressMsg{Code: 'c', Mod: tea.ModCtrl}) != nil, "ctrl+c does not quit a small window")
@@ -248,8 +236,8 @@ func TestQuit(t *testing.T) {
 
 // A disabled key is dim, is the first to be left out if space is short, and says why when pressed.
 func TestHintsOfDisabledKeys(t *testing.T) {
-	theme := model(t, Options{}, 80, 24, nil).theme
-	theme.Key, theme.Faint = theme.Key.Underline(true), theme.Faint.Faint(true)
+	th := model(t, Options{}, 80, 24, nil).theme
+	th.Key, th.Faint = th.Key.Underline(true), th.Faint.Faint(true)
 	off := func() string { return "not now" }
 	list := []screen.Action{
 		{Shown: "a", Hint: "first"}, {Shown: "b", Hint: "second", Disabled: off}, {Shown: "c", Hint: "third"}, {Shown: "d", Hint: "4th", Disabled: off},
@@ -262,12 +250,11 @@ func TestHintsOfDisabledKeys(t *testing.T) {
 		17:  " a first ",
 		5:   "",
 	} {
-		must.Equal(t, screen.HintLine(theme, list, room).Text(), want, room, "cells")
+		must.Equal(t, screen.HintLine(th, list, room).Text(), want, room, "cells")
 	}
-	for _, s := range screen.HintLine(theme, list, 100) {
-		if text := strings.TrimSpace(s.Text); slices.Contains([]string{"b", "second", "d", "4th"}, text) != s.Style.GetFaint() {
-			t.Errorf("%q: dim %v", text, s.Style.GetFaint())
-		}
+	for _, s := range screen.HintLine(th, list, 100) {
+		text := strings.TrimSpace(s.Text)
+		must.Equal(t, slices.Contains([]string{"b", "second", "d", "4th"}, text), s.Style.GetFaint(), text, "is dim")
 	}
 	m := opened(t, Options{}, 80, 24, fixture.Orders().ID)
 	wantNoText(t, m, "force-release")

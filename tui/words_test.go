@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/tui/internal/fixture"
 	"github.com/lockscope/lockscope/tui/screen"
 )
@@ -17,9 +18,8 @@ func TestScreensRememberTheLock(t *testing.T) {
 		if key == "t" {
 			name = screen.Timeline
 		}
-		if got := m.front().Selected().Lock; m.inFront != name || got != fixture.Orders().ID {
-			t.Errorf("%s from the backends: %s about %v", key, m.inFront, got)
-		}
+		must.Equal(t, m.inFront, name, key, "opens")
+		must.Equal(t, m.front().Selected().Lock, fixture.Orders().ID, key, "is about")
 		wantText(t, m, "/locks/orders")
 	}
 }

@@ -47,9 +47,7 @@ func TestWiderWindowsShowMore(t *testing.T) {
  -- acquired in the last 5m ----------------------------------------------------------------------------------
    none seen
 `
-	if got := p.drawn(110); got != strings.TrimSpace(want) {
-		t.Errorf("wide:\n%s", got)
-	}
+	must.Equal(t, p.drawn(110), strings.TrimSpace(want), "wide")
 }
 
 func TestColumnsShowLocks(t *testing.T) {
@@ -74,9 +72,7 @@ func TestColumnsShowLocks(t *testing.T) {
  . zk:/locks/nightly   mutex      -                 free                                -       -                -            -
  ! zk:/locks/old       mutex      curator       worker-3           13m58s  13m40s                3            -  stuck-holder          10.2.0.2:53122
 `
-	if got := p.drawn(152); got != strings.TrimSpace(want) {
-		t.Errorf("all columns:\n%s", got)
-	}
+	must.Equal(t, p.drawn(152), strings.TrimSpace(want), "all columns")
 	p.press("W")
 	want = `
 6 locks: 3 contended - ! 1 warning - 1 muted
@@ -88,9 +84,7 @@ func TestColumnsShowLocks(t *testing.T) {
  . zk:/locks/nightly   free                                -
  ! zk:/locks/old       worker-3  10.2.0.2:53122       13m58s
 `
-	if got := p.drawn(60); got != strings.TrimSpace(want) {
-		t.Errorf("full names:\n%s", got)
-	}
+	must.Equal(t, p.drawn(60), strings.TrimSpace(want), "full names")
 }
 
 // Muting a finding for a while does not widen any column.
@@ -200,9 +194,8 @@ func TestLocksAreFiltered(t *testing.T) {
 	} {
 		p.press(step.press)
 		summary, _, _ := strings.Cut(p.drawn(400), "\n")
-		if p.names() != step.names || summary != step.summary {
-			t.Errorf("{%q, %q, %q},", step.press, p.names(), summary)
-		}
+		must.Equal(t, p.names(), step.names, step.press)
+		must.Equal(t, summary, step.summary, step.press)
 	}
 }
 
@@ -256,9 +249,8 @@ func TestColumnsAreChosen(t *testing.T) {
 	} {
 		p.said = ""
 		p.press(step.press)
-		if got := strings.Join(p.view().Columns, " "); got != step.want || p.said != step.said {
-			t.Errorf("{%q, %q, %q},", step.press, got, p.said)
-		}
+		must.Equal(t, strings.Join(p.view().Columns, " "), step.want, step.press)
+		must.Equal(t, p.said, step.said, step.press)
 	}
 	must.True(t, p.dialog == nil, "esc did not close it")
 }
@@ -325,9 +317,8 @@ func TestClicksSelectOpenAndSort(t *testing.T) {
 
 func TestTabGoesToTheChain(t *testing.T) {
 	p := open(t, some(), 190, 36).press("tab", "down", "down")
-	if p.names() != "«invoices» orders left billing dark 42 nightly" || !strings.Contains(p.drawn(400), ">  10.2.1.3:6379") {
-		t.Errorf("the keys moved the table:\n%s", p.drawn(400))
-	}
+	must.Equal(t, p.names(), "«invoices» orders left billing dark 42 nightly", "the table moved")
+	must.Contain(t, p.drawn(400), ">  10.2.1.3:6379")
 	p.press("tab", "down")
 	must.True(t, strings.HasPrefix(p.names(), "invoices «orders»"), "the keys stayed in the chain", p.names())
 	if p = open(t, some(), 80, 12).press("tab", "down"); p.said == "" || !strings.HasPrefix(p.names(), "invoices «orders»") {
@@ -386,9 +377,8 @@ func TestTheCursorStaysOnItsLock(t *testing.T) {
 	p.now = p.now.Add(lineKept)
 	p.Screen.Update(screen.TickMsg{})
 	p.SetSize(80, 12)
-	if strings.Contains(p.drawn(400), "is gone") || len(p.Focus()) != 6 {
-		t.Errorf("settled: %s", p.drawn(400))
-	}
+	must.True(t, !strings.Contains(p.drawn(400), "is gone"), "not settled", p.drawn(400))
+	must.Equal(t, len(p.Focus()), 6, "settled", p.drawn(400))
 	p.Open(screen.Place{Subject: screen.Subject{Lock: fixture.Id("zk:/locks/nightly")}}, screen.SnapshotMsg{})
 	must.Equal(t, p.Selected().Lock.Path, "/locks/nightly", "opened", p.Selected())
 	p.Screen.Update(tea.MouseWheelMsg{Button: tea.MouseWheelUp})
@@ -451,8 +441,6 @@ func TestGrantsAreCounted(t *testing.T) {
 		" 0.9/min  zk:/locks/orders",
 		" 0.3/min  zk:/locks/billing",
 	} {
-		if !strings.Contains(p.drawn(112), strings.TrimRight(line, " ")) {
-			t.Errorf("%q is not in\n%s", line, p.drawn(112))
-		}
+		must.Contain(t, p.drawn(112), line)
 	}
 }

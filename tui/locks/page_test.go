@@ -12,6 +12,7 @@ import (
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/theme"
 	"github.com/lockscope/lockscope/tui/internal/fixture"
 	"github.com/lockscope/lockscope/tui/screen"
@@ -143,9 +144,7 @@ func (p *page) drawn(columns int) string {
 
 func (p *page) expect(what, want string) {
 	p.t.Helper()
-	if diff := cmp.Diff(strings.Split(strings.TrimSpace(want), "\n"), strings.Split(p.drawn(400), "\n")); diff != "" {
-		p.t.Errorf("%s:\n%s", what, diff)
-	}
+	must.Equal(p.t, cmp.Diff(strings.Split(strings.TrimSpace(want), "\n"), strings.Split(p.drawn(400), "\n")), "", what)
 }
 
 // names lists the visible locks or groups, with the selected one in «».

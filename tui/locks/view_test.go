@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 func TestViewsAreNamedAndChecked(t *testing.T) {
@@ -34,7 +36,5 @@ func TestViewsAreNamedAndChecked(t *testing.T) {
 		}
 	}
 	const want = "  NAME:\n    filter: \"redis\"\n    sort: -held\n    columns: [held, lock]\n"
-	if got := (View{Filter: "redis", Sort: "-held", Columns: []string{"held", "lock"}}).configuration(); got != want {
-		t.Errorf("%q", got)
-	}
+	must.Equal(t, (View{Filter: "redis", Sort: "-held", Columns: []string{"held", "lock"}}).configuration(), want)
 }
