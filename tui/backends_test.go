@@ -161,3 +161,17 @@ func TestWideChainCutsNoNames(t *testing.T) {
 	press(m, "enter")
 	wantText(t, m, name)
 }
+
+// A backend shows its target, and how to give it a name.
+func TestBackendsNameTheirTarget(t *testing.T) {
+	second, own := *fixture.Backends()[1], *fixture.Backends()[1]
+	second.Name, second.Reach.Target = "redis2", "redis://10.2.1.9:6379/1"
+	own.Name, own.Reach.Target = "cache", "redis://10.2.1.9:6379?name=cache"
+	m := model(t, Options{}, 120, 36, inspect.NewSnapshot(fixture.Noon, []*inspect.Backend{&second}, nil))
+	press(m, "b")
+	wantText(t, m, "redis://10.2.1.9:6379/1 (?name=NAME gives it its own name)")
+	m = model(t, Options{}, 120, 36, inspect.NewSnapshot(fixture.Noon, []*inspect.Backend{&own}, nil))
+	press(m, "b")
+	wantText(t, m, "redis://10.2.1.9:6379?name=cache")
+	wantNoText(t, m, "NAME")
+}

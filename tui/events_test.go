@@ -397,3 +397,14 @@ func TestEventsNameClientsConsistently(t *testing.T) {
 	wantNoText(t, m, "web-3.prod", "web-4.prod")
 	fits(t, m)
 }
+
+// An empty list of events names the key for each of its restrictions.
+func TestEmptyEventsNameBothKeys(t *testing.T) {
+	m := withEvents(t, Options{}, 80, 24, handoffs(3)...)
+	press(m, "k", "o", "/", "zzz")
+	wantText(t, m, "esc clears the filter.") // which takes the other keys
+	press(m, "enter")
+	wantText(t, m, "No events of zk:/locks/orders match the filter", "esc clears the filter, o shows the events of all locks")
+	press(m, "esc")
+	wantText(t, m, "only zk:/locks/orders")
+}

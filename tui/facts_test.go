@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/tui/internal/fixture"
+	"github.com/lockscope/lockscope/tui/screen"
 )
 
 // The verdict names a holder that identifies itself, even with one of five masters stopped.
@@ -60,4 +62,63 @@ func TestGrantsFillTheRest(t *testing.T) {
 	must.Equal(t, lineAt(m, "last acquisitions")-lineAt(m, "the last 15m"), 7, "below the lanes")
 	must.True(t, strings.Count(content(m), "handoff ") >= 8, content(m))
 	fits(t, m)
+}
+
+// An age by an unchecked clock is marked wherever it is drawn.
+func TestUncheckedClockAgesAreMarked(t *testing.T) {
+	t.Parallel()
+	l := fixture.Orders()
+	for i := range l.Waiters {
+		l.Waiters[i].Since, l.Waiters[i].Czxid = fixture.Ago(time.Hour), 3
+	}
+	known, unknown := fixture.Backends(), fixture.Backends()
+	known[0].Clock, unknown[0].Clock = inspect.LeaderClock{From: 1, Known: true}, inspect.LeaderClock{From: 1}
+	for _, one := range []struct {
+		list []*inspect.Backend
+		mark string
+	}{{known, ""}, {unknown, "~"}} {
+		m := model(t, Options{}, 120, 40, inspect.NewSnapshot(fixture.Noon, one.list, []*inspect.Lock{l}))
+		wantText(t, m, " "+one.mark+"1h00m")
+		goTo(m, screen.Chain, screen.Subject{Lock: l.ID})
+		wantText(t, m, "longest wait "+one.mark+"1h00m", "  "+one.mark+"1h00m ")
+		press(m, "j")
+		wantText(t, m, "in the queue for "+one.mark+"1h00m")
+		fits(t, m)
+	}
+}
+
+// A host has its configured name on the chain, in the list of clients and in filters. The details keep
+// the address.
+func TestHostsHaveTheirNames(t *testing.T) {
+	t.Parallel()
+	rule := must.Have(inspect.NewHostRule("10.0.9.0/24", "", "billing-1"))(t)
+	l := fixture.QueueOf("/locks/a", time.Minute, fixture.Ann, fixture.Bob)
+	l.Holders[0].Owner.Client = "10.0.9.7:50312"
+	s := inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l}).WithHosts(&inspect.Hosts{Rules: []inspect.HostRule{rule}})
+	m := model(t, Options{}, 120, 36, s)
+	press(m, "enter")
+	wantText(t, m, "billing-1:50312", "10.0.9.7:50312", "named billing-1")
+	press(m, "esc", "/", "client=billing", "enter")
+	wantText(t, m, "/locks/a")
+}
+
+// A domain that all hosts share is left out only in lists where names would be cut.
+func TestCutNamesOmitSharedDomain(t *testing.T) {
+	t.Parallel()
+	var locks []*inspect.Lock
+	for i := range 3 {
+		who := fixture.Person{Name: fmt.Sprintf("app-%d.production.example.net:4001", i), Session: int64(i + 1)}
+		locks = append(locks, fixture.QueueOf(fmt.Sprintf("/locks/%d", i), time.Minute, who))
+	}
+	s := inspect.NewSnapshot(fixture.Noon, fixture.Backends(), locks)
+	m := model(t, Options{}, 60, 24, s)
+	wantText(t, m, "app-1:4001")
+	wantNoText(t, m, "app-1.prod")
+	press(m, "enter")
+	wantText(t, m, "app-0:4001", "● app-0.production.example.net:4001")
+	press(m, "esc", "c")
+	makeClients(m)
+	wantText(t, m, "app-1:4001")
+	m = model(t, Options{}, 200, 50, s)
+	wantText(t, m, "app-1.production.example.net:4001")
 }

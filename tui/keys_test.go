@@ -3,6 +3,7 @@ package tui
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"unicode/utf8"
 
@@ -224,4 +225,141 @@ func TestScreenKeysLeaveComparison(t *testing.T) {
 	run(t, r.Model, press(r.Model, "D"))
 	press(r.Model, "f")
 	must.Equal(t, r.inFront, screen.Findings)
+}
+
+// Screens that need a lock show the last selected one, however they are opened.
+func TestScreensRememberTheLock(t *testing.T) {
+	for _, key := range []string{"L", "t"} {
+		m := model(t, Options{}, 120, 36, fixture.Everything())
+		press(m, "j", "b", key)
+		name := screen.Lab
+		if key == "t" {
+			name = screen.Timeline
+		}
+		must.Equal(t, m.inFront, name, key, "opens")
+		must.Equal(t, m.front().Selected().Lock, fixture.Orders().ID, key, "is about")
+		wantText(t, m, "/locks/orders")
+	}
+}
+
+func TestHelpFindsSigns(t *testing.T) {
+	t.Parallel()
+	m := model(t, Options{}, 120, 36, fixture.Everything())
+	press(m, "?", "/", "at least")
+	wantText(t, m, "≥ at least")
+	wantNoText(t, m, "Everywhere", "no watch")
+	press(m, "xyz")
+	wantText(t, m, "no key or symbol matches")
+}
+
+// The help of every screen fits 120x36 in two columns.
+func TestHelpFits(t *testing.T) {
+	t.Parallel()
+	for _, e := range screenList() {
+		m := model(t, Options{Lab: newFakeLab(), Release: newFakeReleaser().of, Scenes: twoScenes()}, 120, 36, fixture.Everything())
+		goTo(m, e.name, screen.Subject{Lock: fixture.Orders().ID})
+		press(m, "?")
+		wantText(t, m, "Everywhere", "Symbols", "about; the clock")
+		wantNoText(t, m, "more lines")
+		fits(t, m)
+	}
+}
+
+// If only a few keys fit, the footer shows the most useful: findings, events, the ticket and help.
+func TestFooterShowsMostUsefulKeys(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		screen        screen.Name
+		width, height int
+		want          []string
+	}{
+		{screen.Locks, 80, 24, []string{"enter chain", "/ filter", "Y ticket", "t timeline", "f findings", "? help", "q quit"}},
+		{screen.Chain, 80, 24, []string{"esc back", "enter client", "y copy", "Y ticket", "@ rewind", "t timeline", "? help"}},
+		{screen.Timeline, 80, 24, []string{"esc back", "Y ticket", "? help"}},
+		{screen.Findings, 80, 24, []string{"enter chain", "/ filter", "y copy", "Y ticket", "esc back", "? help"}},
+		{screen.Events, 80, 24, []string{"/ filter", "esc back", "w 2m/10m/all", "p group", "? help"}},
+		{screen.Locks, 40, 12, []string{"enter chain", "/ filter", "? help", "q quit"}},
+		{screen.Locks, 120, 36, []string{"f findings", "e events", "c clients", "b backends", "L lab", "[ past", "? help", "q quit"}},
+		{screen.Chain, 120, 36, []string{"@ rewind", "f findings", "e events", "c clients", "L lab"}},
+		{screen.Locks, 200, 50, []string{"[ past", "@ rewind", "D changes"}},
+	} {
+		m := model(t, Options{}, test.width, test.height, fixture.Everything())
+		if test.screen != screen.Locks {
+			goTo(m, test.screen, screen.Subject{Lock: fixture.Orders().ID})
+		}
+		wantIn(t, foot(m), test.want...)
+		must.True(t, strings.HasSuffix(foot(m), "? help  q quit"), test.screen, "at", test.width, foot(m))
+	}
+}
+
+// h and left go back, l and right open, on every screen. On the first screen they say why they cannot.
+func TestBackAndOpenWorkEverywhere(t *testing.T) {
+	t.Parallel()
+	for _, e := range screenList() {
+		for _, key := range []string{"h", "left", "l", "right"} {
+			m := model(t, Options{Lab: newFakeLab()}, 120, 36, fixture.Everything())
+			if e.name != screen.Locks {
+				goTo(m, e.name, screen.Subject{Lock: fixture.Orders().ID})
+			}
+			if e.name == screen.Events {
+				send(m, happening(allKinds()...))
+			}
+			m.Update(tea.WindowSizeMsg{Width: 120, Height: 36})
+			before := content(m)
+			press(m, key)
+			switch back := key == "h" || key == "left"; {
+			case back && e.name == screen.Locks:
+				wantText(t, m, "already on the lock list")
+			case back && m.inFront != screen.Locks:
+				t.Errorf("%s: %s leads to %s", e.name, key, m.inFront)
+			case !back && content(m) == before:
+				t.Errorf("%s: %s opens nothing", e.name, key)
+			case !back:
+				wantNoText(t, m, "does nothing here")
+			}
+		}
+	}
+}
+
+// From a pane of a screen, the first esc goes to its list, and the next one leaves the screen.
+func TestEscLeavesThePaneFirst(t *testing.T) {
+	t.Parallel()
+	for _, key := range []string{"esc", "h", "left"} {
+		for _, name := range []screen.Name{screen.Locks, screen.Findings, screen.Clients, screen.Backends} {
+			s := fixture.BlockedClients(t)
+			if name == screen.Findings {
+				s = allFindings()
+			}
+			m := inClients(t, Options{}, 200, 50, s, screen.Subject{})
+			goTo(m, name, screen.Subject{})
+			press(m, "tab")
+			m.Update(tea.WindowSizeMsg{Width: 200, Height: 50})
+			wantText(t, m, "esc list")
+			press(m, key)
+			must.True(t, m.inFront == name, name, key, "leads to", m.inFront)
+			wantNoText(t, m, "esc list")
+		}
+	}
+}
+
+// If esc has two effects, the footer shows the first.
+func TestFooterListsEachKeyOnce(t *testing.T) {
+	t.Parallel()
+	m := model(t, Options{}, 120, 36, fixture.Everything())
+	press(m, "f", "/", "stuck", "enter")
+	wantIn(t, foot(m), "esc clear filter", "h back")
+	must.Equal(t, strings.Count(foot(m), "esc "), 1, foot(m))
+	press(m, "n", "esc")
+	wantNoText(t, m, "esc clear filter")
+}
+
+// The filter of clients has the same keys as all others.
+func TestClientsHaveTheFilterKeys(t *testing.T) {
+	t.Parallel()
+	m := inClients(t, Options{}, 120, 36, fixture.BlockedClients(t), screen.Subject{})
+	press(m, "/", "jobs", "enter", "n")
+	wantNoText(t, m, "no filter is on")
+	wantText(t, m, "esc clear filter")
+	press(m, "h")
+	must.Equal(t, m.inFront, screen.Locks, "h leads to")
 }

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/internal/must"
+	"github.com/lockscope/lockscope/lockops/contend"
 	"github.com/lockscope/lockscope/tui/internal/fixture"
 	"github.com/lockscope/lockscope/tui/lab"
 	"github.com/lockscope/lockscope/tui/screen"
@@ -96,4 +98,89 @@ func TestJustChangedFaultIsNotInjected(t *testing.T) {
 	look()
 	settle(t, m, press(m, "enter"))
 	must.Same(t, box.calls, []string{"thaw zk:/locks/orders"})
+}
+
+// halfway is an incomplete report of a run.
+func halfway(contenders int, inversions uint64) contend.Report {
+	r := contend.Report{
+		Duration: 6 * time.Second, Grants: 40, Inversions: inversions, LongestWait: 2100 * time.Millisecond, LongestWaiter: 1,
+		Handoff: contend.Quantiles{Count: 39, P50: 843 * time.Microsecond, P99: 25100 * time.Microsecond}, Wait: contend.Quantiles{Count: 40, P50: 655 * time.Millisecond},
+	}
+	for i := range contenders {
+		r.Contenders = append(r.Contenders, contend.Contender{State: contend.State(i % 3), Grants: uint64(5 + i%2)})
+	}
+	return r
+}
+
+// contending is a model with two active runs.
+func contending(t *testing.T, f *fakeLab, o Options, width, height int) *Model {
+	t.Helper()
+	o.Lab = f
+	m := inLab(t, o, width, height, fixture.Orders().ID)
+	press(m, "tab", "n")
+	c := m.screens[screen.Lab].(*lab.Screen).Runs
+	cmd := press(m, "up", "enter")
+	for _, start := range cmd().(tea.BatchMsg) {
+		send(m, start()) // do not wait for the tick that it returns
+	}
+	for side, r := range f.runs {
+		for i := range 6 {
+			r.events <- fixture.Event(contend.Queued, i, float64(i)/4-4)
+			r.events <- fixture.Event(contend.Granted, i, float64(i)/2-3.5)
+			r.events <- fixture.Event(contend.Released, i, float64(i)/2-3.2)
+		}
+		r.report = halfway(6, uint64(side*15))
+		send(m, answeredMsg{screen.Lab, lab.RunTickMsg{Generation: c.Generation, Side: side, At: fixture.Noon, Report: r.report, Events: lab.Drain(r.events)}})
+	}
+	return m
+}
+
+func TestQueueIsFairerThanRace(t *testing.T) {
+	f := newFakeLab()
+	m := contending(t, f, Options{}, 120, 36)
+	if len(f.runs) != 2 || f.runs[0].order.Target != "mutex" || f.runs[1].order.Target != "mutex on one master" || f.runs[0].order.Seed != f.runs[1].order.Seed {
+		t.Fatalf("%+v", f.runs)
+	}
+	wantText(t, m, "6 workers, hold ~150ms", "first come, first served", "a race: 38% overtakes", "p50 0.84ms, p99 25.1ms", "overlaps  none", "overtakes none", "longest #2 2.1s")
+	press(m, "n")
+	must.True(t, !m.HasDialog(), "n opened a form during a run")
+	c := m.screens[screen.Lab].(*lab.Screen).Runs
+	press(m, ".")
+	for side, b := range c.List {
+		send(m, c.Beat(side, b)())
+	}
+	must.True(t, !c.Running(), ". does not stop the runs")
+	wantText(t, m, "finished after 6.0s", "a race", "zk mutex is fairer: no overtakes, against 38%")
+	press(m, "n", "esc")
+	wantText(t, m, "a race") // the figures stay until the next run
+	send(m, answeredMsg{screen.Lab, lab.RunTickMsg{Generation: c.Generation - 1, Report: halfway(6, 40)}})
+	wantNoText(t, m, "a race: 100%")
+}
+
+func TestOverlapsAreLoud(t *testing.T) {
+	f := newFakeLab()
+	m := contending(t, f, Options{}, 120, 36)
+	c := m.screens[screen.Lab].(*lab.Screen).Runs
+	r := halfway(6, 0)
+	r.Overlaps = 2
+	send(m, answeredMsg{screen.Lab, lab.RunTickMsg{Generation: c.Generation, Side: 1, At: fixture.Noon, Report: r}})
+	wantText(t, m, "overlaps 2: HELD BY TWO AT ONCE", "broken: two held it at once")
+	c.End()
+}
+
+func TestFailedRunShowsReason(t *testing.T) {
+	f := newFakeLab()
+	f.err = errors.New("no session with zookeeper 10.1.0.1:2181")
+	m := inLab(t, Options{Lab: f}, 120, 36, fixture.Orders().ID)
+	press(m, "tab", "n")
+	settle(t, m, press(m, "up", "enter"))
+	wantText(t, m, "not run", "no session with zookeeper")
+}
+
+// The lanes of a run use the lines that the pane above does not need, and have a time axis.
+func TestARunGetsTheFreeLines(t *testing.T) {
+	t.Parallel()
+	m := contending(t, newFakeLab(), Options{}, 200, 50)
+	must.True(t, lineAt(m, "contention")-lineAt(m, "your locks") <= 8, "unused lines:\n", content(m))
+	must.Contain(t, lineWith(t, m, "ACQUIRED"), "│11:59:5", "axis without times")
 }
