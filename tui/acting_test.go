@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	tea "charm.land/bubbletea/v2"
-
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/recipe"
 	"github.com/lockscope/lockscope/internal/must"
@@ -61,18 +59,6 @@ func heldLocks(names ...string) *inspect.Snapshot {
 	return inspect.NewSnapshot(fixture.Noon, fixture.Backends(), list)
 }
 
-// drain runs commands one after the other until none is left.
-func drain(t *testing.T, m *Model, cmd tea.Cmd) {
-	t.Helper()
-	for range 100 {
-		if cmd == nil {
-			return
-		}
-		cmd = send(m, cmd())
-	}
-	t.Fatal("the commands do not end")
-}
-
 // Several marked locks are released one after the other, each with a preview. Refused ones are
 // left out, and the first that deviates from its preview ends it.
 func TestBulkStopsAtTheFirstSurprise(t *testing.T) {
@@ -81,14 +67,14 @@ func TestBulkStopsAtTheFirstSurprise(t *testing.T) {
 	m := model(t, Options{Release: f.of}, 120, 36, heldLocks("a", "b", "c", "d"))
 	press(m, "V")
 	wantText(t, m, "4 marked", "▲+zk:/locks/a")
-	drain(t, m, press(m, "x"))
+	settle(t, m, press(m, "x"))
 	wantText(t, m, "Force-release  3 locks", "zk:/locks/a", "worker-a", "left out:", "zk:/locks/b: it is no longer in the queue", "Its client goes on", "Type the number 3 to confirm")
 	must.Equal(t, len(f.executed), 0, "released without consent")
 	press(m, "4", "tab", "enter")
 	wantText(t, m, "number does not match")
 	press(m, "backspace", "3", "enter")
 	wantText(t, m, "enter RELEASE ALL")
-	drain(t, m, press(m, "enter"))
+	settle(t, m, press(m, "enter"))
 	wantText(t, m, "done; no holder now", "it has changed", "1 of 3 done: stopped at the first")
 	must.Same(t, f.executed, []string{"/locks/a typed", "/locks/c typed"}, "executed")
 	press(m, "enter", "V")
@@ -103,19 +89,19 @@ func TestMarkedLocksAllowBulkActions(t *testing.T) {
 	m := model(t, Options{Release: f.of}, 120, 36, heldLocks("a", "b", "c"))
 	press(m, "v", "down", "v")
 	wantText(t, m, "2 marked")
-	drain(t, m, press(m, "A"))
-	drain(t, m, press(m, "2", "tab", "enter"))
+	settle(t, m, press(m, "A"))
+	settle(t, m, press(m, "2", "tab", "enter"))
 	wantText(t, m, "2 of 2 done")
 	press(m, "enter")
-	drain(t, m, press(m, "X"))
+	settle(t, m, press(m, "X"))
 	wantText(t, m, "How long should the key last")
-	drain(t, m, press(m, "10m", "tab", "enter"))
-	drain(t, m, press(m, "2", "tab", "enter"))
+	settle(t, m, press(m, "10m", "tab", "enter"))
+	settle(t, m, press(m, "2", "tab", "enter"))
 	wantText(t, m, "2 of 2 done")
 	press(m, "enter")
 	must.Equal(t, strings.Join(f.executed, ", "), "/locks/a typed, /locks/c typed, /locks/a typed, /locks/c typed")
 	reading := model(t, Options{Release: f.of, ReadOnly: "profile is read_only"}, 120, 36, heldLocks("a", "b"))
-	drain(t, reading, press(reading, "V", "x"))
+	settle(t, reading, press(reading, "V", "x"))
 	wantText(t, reading, "Force-release  2 locks", "Preview only (profile is read_only")
 }
 
@@ -324,6 +310,6 @@ func TestBulkLeavesOutUnsureLocks(t *testing.T) {
 	possible.Confidence = recipe.Possible
 	f := &manyReleasers{}
 	m := model(t, Options{Release: f.of}, 120, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{split, free, possible, readers}))
-	drain(t, m, press(m, "V", "x"))
+	settle(t, m, press(m, "V", "x"))
 	wantText(t, m, "None of them can be done: nothing was sent", "it has no holder", "its holder is unknown", "holders: choose on its chain", "it may not be a lock")
 }

@@ -255,7 +255,7 @@ func TestGroupKeyActsOnAdvisedContenders(t *testing.T) {
 			list = append(list, l)
 		}
 		m := model(t, Options{Release: f.of}, 120, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), list))
-		drain(t, m, press(m, "f", "g", tt.key))
+		settle(t, m, press(m, "f", "g", tt.key))
 		must.Equal(t, m.HasDialog(), !strings.Contains(tt.want[0], " is advised for none"), tt.name, "a dialog")
 		wantText(t, m, tt.want...)
 		wantNoText(t, m, tt.not...)
@@ -315,13 +315,13 @@ func TestGroupKeyCoversEveryNamedContender(t *testing.T) {
 			list = append(list, l)
 		}
 		m := model(t, Options{Release: f.of}, 120, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), list))
-		drain(t, m, press(m, "f", "g", "x"))
+		settle(t, m, press(m, "f", "g", "x"))
 		wantText(t, m, tt.want...)
 		wantNoText(t, m, tt.not...)
 		if tt.done == 0 {
 			continue
 		}
-		drain(t, m, press(m, "3", "tab", "enter"))
+		settle(t, m, press(m, "3", "tab", "enter"))
 		wantText(t, m, "3 of 3 done")
 		want := []string{"/locks/a " + dead.Name.String() + " typed", "/locks/a " + gone.Name.String() + " typed", "/locks/b " + list[1].Holders[0].Name.String() + " typed"}
 		slices.Sort(f.executed)

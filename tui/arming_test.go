@@ -73,7 +73,7 @@ func TestWriteIsAllowedFromAPreview(t *testing.T) {
 			wantText(t, m, "Why are you doing this?")
 			again = press(m, "OPS-7", "enter")
 		}
-		answer(t, m, again)
+		settle(t, m, again)
 		run(t, m, press(m, "/locks/orders", "tab", "enter"))
 		wantText(t, m, "Released: worker-3", "WRITE")
 		run(t, m, press(m, "enter"))

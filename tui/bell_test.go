@@ -12,23 +12,10 @@ import (
 )
 
 // bells counts the bells among the commands of a message.
-func bells(m *Model, msg tea.Msg) int {
-	_, cmd := m.Update(msg)
-	return bellsIn(cmd)
-}
-
-func bellsIn(cmd tea.Cmd) (n int) {
-	if cmd == nil {
-		return 0
-	}
-	switch msg := cmd().(type) {
-	case tea.RawMsg:
-		if msg.Msg == "\a" {
+func bells(m *Model, msg tea.Msg) (n int) {
+	for _, raw := range messages[tea.RawMsg](send(m, msg)) {
+		if raw == (tea.RawMsg{Msg: "\a"}) {
 			n++
-		}
-	case tea.BatchMsg:
-		for _, c := range msg {
-			n += bellsIn(c)
 		}
 	}
 	return n

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -239,4 +240,33 @@ func TestLostBackendRowsLookOld(t *testing.T) {
 	send(m, tickedMsg{m.ticking})
 	must.Contain(t, row("zk:/locks/orders"), "≥13m58s", "a minute later")
 	must.Contain(t, row("zk:/locks/billing"), "1m00s old", "a minute later")
+}
+
+// A row shows its age if its backend is down, or if it is polled too seldom.
+func TestOldRowsSayHowOld(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name   string
+		age    time.Duration
+		polled bool
+		zk     inspect.BackendState
+		old    string // its rows with an age
+	}{
+		{"its backend is down", 42 * time.Second, false, inspect.Down, "/locks/nightly"},
+		{"it is polled too seldom", 42 * time.Second, true, inspect.Connected, "/locks/nightly lock:left"},
+		{"it was polled just now", 2 * time.Second, true, inspect.Connected, ""},
+		{"its changes are reported", 42 * time.Second, false, inspect.Connected, ""},
+	} {
+		list := fixture.Backends()
+		list[0].State = tt.zk
+		queue, key, reported := fixture.FreeLock(), fixture.Minority(), fixture.Thin()
+		queue.ReadAt, queue.Polled = fixture.Ago(tt.age), tt.polled
+		key.ReadAt, key.Polled, key.Findings = fixture.Ago(tt.age), tt.polled, nil
+		reported.ReadAt = fixture.Ago(tt.age)
+		m := model(t, Options{}, 160, 36, inspect.NewSnapshot(fixture.Noon, list, []*inspect.Lock{queue, key, reported}))
+		for _, row := range []string{"/locks/nightly", "lock:left", "lock:cart:42"} {
+			old := regexp.MustCompile(row + ".*42s old").MatchString(content(m))
+			must.Equal(t, old, strings.Contains(tt.old, row), tt.name, row)
+		}
+	}
 }

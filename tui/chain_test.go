@@ -5,8 +5,6 @@ import (
 	"testing"
 	"time"
 
-	tea "charm.land/bubbletea/v2"
-
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/recipe"
 	"github.com/lockscope/lockscope/internal/must"
@@ -14,17 +12,18 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
+// showing is a model that shows the chain of its only lock.
 func showing(t *testing.T, o Options, width, height int, l *inspect.Lock) *Model {
 	t.Helper()
 	m := model(t, o, width, height, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l}))
 	goTo(m, screen.Chain, screen.Subject{Lock: l.ID})
+	fits(t, m)
 	return m
 }
 
 func TestReadersAreGrouped(t *testing.T) {
 	for _, size := range sizes {
 		m := showing(t, Options{}, size.width, size.height, library(6))
-		fits(t, m)
 		goldenScreen(t, fmt.Sprintf("chain-group-%dx%d", size.width, size.height), m)
 	}
 	m := showing(t, Options{}, 80, 24, library(6))
@@ -88,7 +87,7 @@ func TestBlockedHolderNamesRootBlocker(t *testing.T) {
 	s := inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{orders, other})
 	m := model(t, Options{}, 120, 36, s)
 	m.Go(screen.Chain, screen.Subject{Lock: orders.ID})
-	answer(t, m, m.navigate())
+	settle(t, m, m.navigate())
 	wantText(t, m, "→ its holder is itself blocked on zk:/locks/billing, which reader-1 holds for 3m00s (o goes there)")
 	press(m, "o")
 	wantText(t, m, "zk:/locks/billing  mutex", "reader-1 (10.2.0.0:53122)")
@@ -98,24 +97,6 @@ func TestBlockedHolderNamesRootBlocker(t *testing.T) {
 	free.Holders = nil
 	send(m, snapshotArrivedMsg{snapshot: inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{orders, &free})})
 	wantNoText(t, m, "its holder itself")
-}
-
-// answer runs a command, or all of a batch, and sends the answers to the model.
-func answer(t *testing.T, m *Model, cmd tea.Cmd) {
-	t.Helper()
-	if cmd == nil {
-		t.Fatal("no command")
-	}
-	switch msg := cmd().(type) {
-	case tea.BatchMsg:
-		for _, c := range msg {
-			if c != nil {
-				answer(t, m, c)
-			}
-		}
-	default:
-		send(m, msg)
-	}
 }
 
 // A client that writes may also read. It counts as one holder, not two.
@@ -218,7 +199,7 @@ func TestAWatchBehindIsShown(t *testing.T) {
 		Rule: "lost-wakeup", Severity: inspect.Info, Message: "watches a node behind it", Subject: l.Holders[0].Subject(),
 		Evidence: map[string]any{"instead": l.Waiters[0].Name.String()},
 	}}
-	m := opening(t, l, 120, 36)
+	m := showing(t, Options{}, 120, 36, l)
 	wantText(t, m, "⇢ 13")
 }
 

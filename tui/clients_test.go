@@ -30,13 +30,27 @@ func inClients(t *testing.T, o Options, width, height int, s *inspect.Snapshot, 
 
 // makeClients runs the command that makes the list.
 func makeClients(m *Model) {
-	c := m.screens[screen.Clients].(*clients.Screen)
-	c.Making = false
+	clientsOf(m).Making = false
 	send(m, answeredMsg{screen.Clients, clients.ClientsListedMsg{List: clients.ListClients(m.snapshot)}})
 }
 
+// clientsOf is the screen of the clients.
+func clientsOf(m *Model) *clients.Screen { return m.screens[screen.Clients].(*clients.Screen) }
+
+// showClients sends a snapshot, and makes the list of its clients.
+func showClients(m *Model, s *inspect.Snapshot) {
+	send(m, snapshotArrivedMsg{snapshot: s})
+	makeClients(m)
+}
+
+// queues is a snapshot of the first backend with these locks.
+func queues(t *testing.T, list ...*inspect.Lock) *inspect.Snapshot {
+	t.Helper()
+	return fixture.ObservedOf(t, inspect.Update{Backend: fixture.Backends()[0], Put: list})
+}
+
 func selectedName(m *Model) string {
-	if r := m.screens[screen.Clients].(*clients.Screen).Row(); r != nil {
+	if r := clientsOf(m).Row(); r != nil {
 		return r.Name
 	}
 	return ""
@@ -90,7 +104,7 @@ func TestClientsOpenAtTheTop(t *testing.T) {
 	for _, keys := range [][]string{{"c"}, {"G", "s"}, {"G", "S"}} {
 		press(m, keys...)
 		makeClients(m)
-		must.Equal(t, m.screens[screen.Clients].(*clients.Screen).Table, widget.Scroller{}, "after", keys[0])
+		must.Equal(t, clientsOf(m).Table, widget.Scroller{}, "after", keys[0])
 	}
 	holder := fixture.BlockedClients(t).Lock(fixture.Id("zk:/jobs/mail")).Holders[0]
 	who, _ := holder.Identity("zk")
@@ -98,7 +112,7 @@ func TestClientsOpenAtTheTop(t *testing.T) {
 	must.Equal(t, selectedName(m), "eve", "opened at")
 	send(m, tea.WindowSizeMsg{Width: 80, Height: 16})
 	wantText(t, m, "holds and waits for: 1 of 2")
-	must.Equal(t, m.screens[screen.Clients].(*clients.Screen).Table.Top, 0, "scrolled to")
+	must.Equal(t, clientsOf(m).Table.Top, 0, "scrolled to")
 }
 
 // A cycle over ZooKeeper and Redis is drawn with the evidence that a session and a client belong
@@ -142,22 +156,18 @@ func TestClientSelectionFollows(t *testing.T) {
 	clock := fixture.Noon
 	m := inClients(t, Options{Now: func() time.Time { return clock }}, 80, 24, fixture.BlockedClients(t), screen.Subject{})
 	press(m, "j", "j", "j", "j") // fay
-	s := fixture.ObservedOf(t, inspect.Update{Backend: fixture.Backends()[0], Put: []*inspect.Lock{fixture.QueueOf("/jobs/mail", time.Hour, fixture.Fay, fixture.Ann, fixture.Bob), fixture.QueueOf("/dl/a", time.Hour, fixture.Ann)}})
-	clock = clock.Add(time.Minute)
-	send(m, snapshotArrivedMsg{snapshot: s})
-	makeClients(m)
+	later := func(list ...*inspect.Lock) {
+		clock = clock.Add(time.Minute)
+		showClients(m, queues(t, list...))
+	}
+	alone := fixture.QueueOf("/dl/a", time.Hour, fixture.Ann)
+	later(fixture.QueueOf("/jobs/mail", time.Hour, fixture.Fay, fixture.Ann, fixture.Bob), alone)
 	must.Equal(t, selectedName(m), "fay", "selected")
-	must.Equal(t, m.screens[screen.Clients].(*clients.Screen).Table.At, 4, "line")
-	s = fixture.ObservedOf(t, inspect.Update{Backend: fixture.Backends()[0], Put: []*inspect.Lock{fixture.QueueOf("/dl/a", time.Hour, fixture.Ann)}})
-	clock = clock.Add(time.Minute)
-	send(m, snapshotArrivedMsg{snapshot: s})
-	makeClients(m)
+	must.Equal(t, clientsOf(m).Table.At, 4, "line")
+	later(alone)
 	wantText(t, m, "holds 0 · waits for 0", "idle")
 	must.Equal(t, selectedName(m), "fay", "selected while the client was idle")
-	s = fixture.ObservedOf(t, inspect.Update{Backend: fixture.Backends()[0], Put: []*inspect.Lock{fixture.QueueOf("/dl/a", time.Hour, fixture.Ann, fixture.Fay)}})
-	clock = clock.Add(time.Minute)
-	send(m, snapshotArrivedMsg{snapshot: s})
-	makeClients(m)
+	later(fixture.QueueOf("/dl/a", time.Hour, fixture.Ann, fixture.Fay))
 	must.Equal(t, selectedName(m), "fay", "selected after the client came back")
 	wantNoText(t, m, "idle")
 }
@@ -219,7 +229,7 @@ func TestClientsAreSorted(t *testing.T) {
 
 func TestClientsMouse(t *testing.T) {
 	m := inClients(t, Options{}, 80, 24, fixture.BlockedClients(t), screen.Subject{})
-	c := m.screens[screen.Clients].(*clients.Screen)
+	c := clientsOf(m)
 	top := len(frame{m}.head())
 	send(m, tea.MouseClickMsg{X: 10, Y: top + 4, Button: tea.MouseLeft})
 	must.Equal(t, selectedName(m), "dan", "selected")
@@ -271,7 +281,7 @@ func TestClientsAreListedWhileInFront(t *testing.T) {
 	p.wait("/dl/a")
 	p.keys("c")
 	p.wait("6 clients", "deadlock")
-	p.show(fixture.ObservedOf(t, inspect.Update{Backend: fixture.Backends()[0], Put: []*inspect.Lock{fixture.QueueOf("/dl/a", time.Hour, fixture.Ann)}}))
+	p.show(queues(t, fixture.QueueOf("/dl/a", time.Hour, fixture.Ann)))
 	p.wait("idle")
 	p.keys("w")
 	p.wait("No deadlock")
@@ -292,11 +302,8 @@ func TestClientsKeepTheirPlaces(t *testing.T) {
 		}
 		return list
 	}
-	queues := func(list ...*inspect.Lock) *inspect.Snapshot {
-		return fixture.ObservedOf(t, inspect.Update{Backend: fixture.Backends()[0], Put: list})
-	}
 	m := inClients(t, Options{Now: func() time.Time { return clock }}, 80, 24,
-		queues(fixture.QueueOf("/x", time.Hour, fixture.Ann, fixture.Bob), fixture.QueueOf("/y", time.Hour, fixture.Dan)), screen.Subject{})
+		queues(t, fixture.QueueOf("/x", time.Hour, fixture.Ann, fixture.Bob), fixture.QueueOf("/y", time.Hour, fixture.Dan)), screen.Subject{})
 	press(m, "j")
 	for _, step := range []struct {
 		after time.Duration
@@ -309,8 +316,7 @@ func TestClientsKeepTheirPlaces(t *testing.T) {
 	} {
 		if step.after > 0 {
 			clock = clock.Add(step.after)
-			send(m, snapshotArrivedMsg{snapshot: queues(fixture.QueueOf("/y", time.Hour, fixture.Dan, fixture.Eve, fixture.Bob))})
-			makeClients(m)
+			showClients(m, queues(t, fixture.QueueOf("/y", time.Hour, fixture.Dan, fixture.Eve, fixture.Bob)))
 		}
 		must.Same(t, listed(m), step.want, "after", step.after)
 		must.Equal(t, selectedName(m), "bob", "after", step.after, "selected")
@@ -319,12 +325,10 @@ func TestClientsKeepTheirPlaces(t *testing.T) {
 	press(m, "esc", "c")
 	makeClients(m)
 	must.Same(t, listed(m), []string{"dan", "eve", "bob"}, "after coming back")
-	send(m, snapshotArrivedMsg{snapshot: queues(fixture.QueueOf("/y", time.Hour, fixture.Bob, fixture.Eve, fixture.Dan))})
-	makeClients(m)
+	showClients(m, queues(t, fixture.QueueOf("/y", time.Hour, fixture.Bob, fixture.Eve, fixture.Dan)))
 	must.Same(t, listed(m), []string{"bob", "eve", "dan"}, "before the cursor moves")
 	press(m, "G")
-	send(m, snapshotArrivedMsg{snapshot: queues(fixture.QueueOf("/y", time.Hour, fixture.Dan))})
-	makeClients(m)
+	showClients(m, queues(t, fixture.QueueOf("/y", time.Hour, fixture.Dan)))
 	press(m, "s") // drops idle clients
 	must.Same(t, listed(m), []string{"dan"}, "sorted by name")
 }
@@ -332,16 +336,12 @@ func TestClientsKeepTheirPlaces(t *testing.T) {
 // A client without holds and waits keeps its row for a while, and its empty pane takes no keys.
 func TestIdleClientIsCounted(t *testing.T) {
 	t.Parallel()
-	queues := func(list ...*inspect.Lock) *inspect.Snapshot {
-		return fixture.ObservedOf(t, inspect.Update{Backend: fixture.Backends()[0], Put: list})
-	}
 	m := inClients(t, Options{Now: func() time.Time { return fixture.Noon }}, 80, 24,
-		queues(fixture.QueueOf("/x", time.Hour, fixture.Ann), fixture.QueueOf("/y", time.Hour, fixture.Dan, fixture.Bob)), screen.Subject{})
+		queues(t, fixture.QueueOf("/x", time.Hour, fixture.Ann), fixture.QueueOf("/y", time.Hour, fixture.Dan, fixture.Bob)), screen.Subject{})
 	press(m, "/", "a", "n", "enter")
 	wantText(t, m, "2 of 3 clients")
 	press(m, "end", "tab") // into ann's pane
-	send(m, snapshotArrivedMsg{snapshot: queues(fixture.QueueOf("/y", time.Hour, fixture.Dan, fixture.Bob))})
-	makeClients(m)
+	showClients(m, queues(t, fixture.QueueOf("/y", time.Hour, fixture.Dan, fixture.Bob)))
 	wantText(t, m, "2 of 3 clients")
 	must.Equal(t, selectedName(m), "ann", "on")
 	press(m, "k")
@@ -352,17 +352,13 @@ func TestIdleClientIsCounted(t *testing.T) {
 func TestClientIsFoundByAnyOwner(t *testing.T) {
 	t.Parallel()
 	app, batch := fixture.Person{Name: "app-1", Session: 9}, fixture.Person{Name: "batch-1", Session: 9}
-	queues := func(list ...*inspect.Lock) *inspect.Snapshot {
-		return fixture.ObservedOf(t, inspect.Update{Backend: fixture.Backends()[0], Put: list})
-	}
-	m := inClients(t, Options{}, 120, 36, queues(fixture.QueueOf("/x", time.Hour, app),
+	m := inClients(t, Options{}, 120, 36, queues(t, fixture.QueueOf("/x", time.Hour, app),
 		fixture.QueueOf("/y", time.Minute, batch, fixture.Dan), fixture.QueueOf("/z", time.Minute, fixture.Dan, fixture.Eve)), screen.Subject{})
 	press(m, "/", "batch-1", "enter")
 	wantText(t, m, "1 of 3 clients", "app-1 and 1 more", "owners app-1, batch-1")
 	press(m, "w")
 	wantText(t, m, "batch-1 holds up 2 contenders across 2 locks", "client app-1 and 1 more")
 	press(m, "w")
-	send(m, snapshotArrivedMsg{snapshot: queues(fixture.QueueOf("/x", time.Hour, app), fixture.QueueOf("/z", time.Minute, fixture.Dan, fixture.Eve))})
-	makeClients(m)
+	showClients(m, queues(t, fixture.QueueOf("/x", time.Hour, app), fixture.QueueOf("/z", time.Minute, fixture.Dan, fixture.Eve)))
 	wantText(t, m, "1 of 3 clients", "app-1 and 1 more")
 }

@@ -131,17 +131,16 @@ func exported(t *testing.T, m *Model, key string) (texts string) {
 func TestTwoKeysExportATicket(t *testing.T) {
 	t.Parallel()
 	sick := inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{fixture.Orders()})
-	for name, keys := range map[string][]string{"locks": {"Y"}, "chain": {"enter", "Y"}, "findings": {"f", "enter", "j", "Y"}} {
+	for _, keys := range [][]string{{"Y"}, {"enter", "Y"}, {"f", "enter", "j", "Y"}} {
 		var file savedTicket
 		m := model(t, Options{Save: file.save}, 80, 24, sick)
 		press(m, keys...)
 		wantText(t, m, "Ticket of zk:/locks/orders", "markdown", "json")
 		fits(t, m)
 		copied := exported(t, m, "enter")
-		for _, part := range []string{"# stuck-holder: `zk:/locks/orders`", "`worker-3`", "`worker-7`", "2026-05-04T11:46:02.000Z", "Look at 10.2.0.2"} {
-			must.Contain(t, copied, part, name, "copied")
-			must.Contain(t, file.text, part, name, "saved")
-		}
+		parts := []string{"# stuck-holder: `zk:/locks/orders`", "`worker-3`", "`worker-7`", "2026-05-04T11:46:02.000Z", "Look at 10.2.0.2"}
+		wantIn(t, copied, parts...)
+		wantIn(t, file.text, parts...)
 		wantText(t, m, `written as \u{1b}[2Jx.md in /tmp; sent to the terminal's clipboard`)
 	}
 }

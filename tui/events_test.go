@@ -90,15 +90,43 @@ func TestEventsAreReported(t *testing.T) {
 	)
 }
 
-// In a narrow window, names get the room of times and empty columns.
-func TestEventNamesGetRoomFirst(t *testing.T) {
+// Names get the room of less useful columns, and a lock's name before two long ones of clients.
+func TestEventNamesGetTheRoom(t *testing.T) {
 	t.Parallel()
-	a, b := fixture.Orders().Holders[0], fixture.Orders().Waiters[0]
-	a.Owner.Label, b.Owner.Label = "app-001:4000", "app-002:4000"
-	e := inspect.Event{Kind: inspect.EventHandover, At: fixture.Noon, Lock: fixture.Orders().ID, Contender: &b, Previous: &a}
-	m := withEvents(t, Options{}, 80, 24, e)
-	fits(t, m)
-	wantText(t, m, "12:00:00  ", "app-001:4000 → app-002:4000")
+	client := func(name string) *inspect.Contender {
+		return &inspect.Contender{Name: "n", Owner: inspect.Owner{Label: inspect.Untrusted(name)}}
+	}
+	handoff := func(lock, from, to string) inspect.Event {
+		return inspect.Event{Kind: inspect.EventHandover, Lock: fixture.Id(lock), Contender: client(to), Previous: client(from)}
+	}
+	waiting := func(lock, name string) inspect.Event {
+		return inspect.Event{Kind: inspect.EventWaiting, Lock: fixture.Id(lock), Contender: client(name)}
+	}
+	long := "zk:/locks/" + strings.Repeat("customer-", 10) + "ledgers"
+	for _, tt := range []struct {
+		name          string
+		width, height int
+		event         inspect.Event
+		want          []string
+	}{
+		{"both clients, by leaving out tenths of seconds", 80, 24, handoff("zk:/locks/orders", "app-001:4000", "app-002:4000"),
+			[]string{"12:00:00  ", "app-001:4000 → app-002:4000"}},
+		{"into the column of an unknown duration", 80, 24, waiting("zk:/locks/orders", "app-1.prod.example.net:40000"),
+			[]string{"app-1.prod.example.net:40000"}},
+		{"the lock before its clients", 120, 36, handoff("redis:lock:order:104", strings.Repeat("a", 32), strings.Repeat("b", 32)),
+			[]string{"redis:lock:order:104"}},
+		{"a long lock in a wide window", 300, 80, waiting(long, "worker-8"), []string{long}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			tt.event.At = fixture.Noon
+			m := withEvents(t, Options{}, tt.width, tt.height, tt.event)
+			wantText(t, m, tt.want...)
+			fits(t, m)
+			press(m, "p")
+			wantText(t, m, tt.want[len(tt.want)-1])
+			fits(t, m)
+		})
+	}
 }
 
 func TestUnseenEventsShowLatestTime(t *testing.T) {
@@ -342,40 +370,6 @@ func TestEventsHaveAWindowAndGroups(t *testing.T) {
 	m.events.Add(handoffs(30))
 	press(m, "w")
 	wantText(t, m, "last 2m", "older than 11:59:57 not kept")
-}
-
-// A long name continues into the column of durations if the duration is unknown.
-func TestNamesOfEventsRunOn(t *testing.T) {
-	t.Parallel()
-	name := "app-1.prod.example.net:40000"
-	m := withEvents(t, Options{}, 80, 24, inspect.Event{
-		Kind: inspect.EventWaiting, Lock: fixture.Orders().ID, At: fixture.Noon,
-		Contender: &inspect.Contender{Name: "n", Owner: inspect.Owner{Label: inspect.Untrusted(name)}},
-	})
-	wantText(t, m, name)
-	fits(t, m)
-}
-
-// A lock's name gets room before two long client names do.
-func TestEventsNameLocksFirst(t *testing.T) {
-	t.Parallel()
-	a, b := fixture.Orders().Holders[0], fixture.Orders().Waiters[0]
-	a.Owner.Label, b.Owner.Label = inspect.Untrusted(strings.Repeat("a", 32)), inspect.Untrusted(strings.Repeat("b", 32))
-	e := inspect.Event{Kind: inspect.EventHandover, At: fixture.Noon, Lock: fixture.Id("redis:lock:order:104"), Contender: &b, Previous: &a}
-	m := withEvents(t, Options{}, 120, 36, e)
-	press(m, "p")
-	wantText(t, m, "redis:lock:order:104")
-	fits(t, m)
-}
-
-// A long lock name is shown in full if it fits.
-func TestEventsNameLongLocksInFull(t *testing.T) {
-	t.Parallel()
-	e := allKinds()[2]
-	e.Lock = fixture.Id("zk:/locks/" + strings.Repeat("customer-", 10) + "ledgers")
-	m := withEvents(t, Options{}, 300, 80, e)
-	wantText(t, m, e.Lock.String())
-	fits(t, m)
 }
 
 // A client has the same name in all rows, without its domain if two full names do not fit a handoff.

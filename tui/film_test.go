@@ -3,7 +3,6 @@ package tui
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"testing"
 	"time"
@@ -31,7 +30,10 @@ func (noFilm) End() time.Time { return time.Time{} }
 func filming(t *testing.T, o Options, width, height int) *rewound {
 	t.Helper()
 	r := &rewound{at: fixture.Noon.AddDate(1, 0, 0)}
-	o.Now, o.Film, o.Replay = func() time.Time { return r.at }, noFilm{}, true
+	o.Now, o.Replay = func() time.Time { return r.at }, true
+	if o.Film == nil {
+		o.Film = noFilm{}
+	}
 	r.Model = model(t, o, width, height, nil)
 	return r
 }
@@ -40,14 +42,7 @@ func filming(t *testing.T, o Options, width, height int) *rewound {
 func frames(from, to int) []*inspect.Snapshot {
 	var list []*inspect.Snapshot
 	for i := from; i < to; i++ {
-		at := fixture.In(time.Duration(i) * 5 * time.Second)
-		c := fixture.Znode(int32(i), fmt.Sprintf("worker-%d", i), 0, nil, 0)
-		c.Since, c.HeldSince = at.Add(-time.Second), at
-		l := fixture.Orders()
-		l.Holders, l.Waiters, l.State, l.Findings = []inspect.Contender{c}, nil, inspect.StateHeld, nil
-		s := inspect.NewSnapshot(at, fixture.Backends()[:1], []*inspect.Lock{l})
-		s.Events = []inspect.Event{{Kind: inspect.EventAcquired, At: at, Lock: l.ID, Contender: &c}}
-		list = append(list, s)
+		list = append(list, handedOver(i, fixture.In(time.Duration(i)*5*time.Second)))
 	}
 	return list
 }
@@ -201,8 +196,7 @@ func (indexedFilm) End() time.Time { return fixture.In(time.Minute) }
 // Once that is read, the moment is redrawn and plays on, unless space stops it first.
 func TestIndexedMomentIsDrawnAhead(t *testing.T) {
 	t.Parallel()
-	r := filming(t, Options{}, 120, 36)
-	r.options.Film = indexedFilm{}
+	r := filming(t, Options{Film: indexedFilm{}}, 120, 36)
 	send(r.Model, filmedMsg{snapshots: frames(0, 3)})
 	wantText(t, r.Model, "0:00 of 1:00 (0:10 read), plays x1")
 	ahead := func(keys ...string) {
@@ -235,8 +229,7 @@ func TestIndexedMomentIsDrawnAhead(t *testing.T) {
 	send(r.Model, filmedMsg{snapshots: frames(7, 13)}, filmedMsg{err: io.EOF})
 	wantText(t, r.Model, "paused", "worker-")
 	wantNoText(t, r.Model, "of its history read")
-	r = filming(t, Options{}, 120, 36)
-	r.options.Film = indexedFilm{}
+	r = filming(t, Options{Film: indexedFilm{}}, 120, 36)
 	send(r.Model, filmedMsg{snapshots: frames(0, 3)})
 	ahead("}")
 	press(r.Model, "space")
@@ -249,20 +242,7 @@ func TestIndexedMomentIsDrawnAhead(t *testing.T) {
 }
 
 // moments returns a command's answers about requested moments.
-func moments(cmd tea.Cmd) (all []tea.Msg) {
-	if cmd == nil {
-		return nil
-	}
-	switch msg := cmd().(type) {
-	case momentMsg:
-		return []tea.Msg{msg}
-	case tea.BatchMsg:
-		for _, c := range msg {
-			all = append(all, moments(c)...)
-		}
-	}
-	return all
-}
+func moments(cmd tea.Cmd) []tea.Msg { return messages[momentMsg](cmd) }
 
 // slowFilm returns moments once they are released; each lookup waits for that or for its cancellation.
 type slowFilm struct {
@@ -284,9 +264,8 @@ func (f slowFilm) Moment(ctx context.Context, at time.Time) (*inspect.Snapshot, 
 // Each seek cancels the previous lookup, and so do space and a moment that needs no lookup.
 func TestSeekCancelsPreviousLookup(t *testing.T) {
 	t.Parallel()
-	r := filming(t, Options{}, 120, 36)
 	film := slowFilm{begun: make(chan time.Time, 1), release: make(chan struct{})}
-	r.options.Film = film
+	r := filming(t, Options{Film: film}, 120, 36)
 	send(r.Model, filmedMsg{snapshots: frames(0, 3)})
 	press(r.Model, "space")
 	seek := func(key string) chan []tea.Msg {
@@ -323,8 +302,7 @@ func TestSeekCancelsPreviousLookup(t *testing.T) {
 	send(r.Model, filmedMsg{snapshots: frames(4, 13)}, filmedMsg{err: io.EOF})
 	given(answer2, "the end is read")
 
-	r = filming(t, Options{}, 120, 36)
-	r.options.Film = film
+	r = filming(t, Options{Film: film}, 120, 36)
 	send(r.Model, filmedMsg{snapshots: frames(0, 3)})
 	answer = seek("}")
 	last := seek("[")

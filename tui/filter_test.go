@@ -169,33 +169,7 @@ func TestManyLocksAreSortedInBackground(t *testing.T) {
 }
 
 // answers runs commands, including batches, and collects the messages for screens.
-func answers(cmd tea.Cmd) []tea.Msg {
-	if cmd == nil {
-		return nil
-	}
-	switch msg := cmd().(type) {
-	case answeredMsg:
-		return []tea.Msg{msg}
-	case tea.BatchMsg:
-		var all []tea.Msg
-		for _, c := range msg {
-			all = append(all, answers(c)...)
-		}
-		return all
-	default:
-		return nil
-	}
-}
-
-func TestAgeFilterIsEvaluatedAgain(t *testing.T) {
-	now := fixture.Noon
-	m := model(t, Options{Now: func() time.Time { return now }}, 120, 36, fixture.Everything())
-	press(m, "/", "age>25s kind=rw")
-	wantText(t, m, "0 of 8 locks")
-	now = fixture.In(6 * time.Second)
-	send(m, tickedMsg{m.ticking})
-	wantText(t, m, "1 of 8 locks", "zk:/locks/billing")
-}
+func answers(cmd tea.Cmd) []tea.Msg { return messages[answeredMsg](cmd) }
 
 // While a condition is half typed, the rows stay, and the cursor returns to its old place.
 func TestHalfTypedFilterKeepsTheRows(t *testing.T) {

@@ -198,7 +198,7 @@ func TestDigitsAndHome(t *testing.T) {
 	wantText(t, m, "read-only: start with --write")
 }
 
-// The help finds a key by words of its description.
+// The help finds a key by words of its description, and signs by theirs.
 func TestHelpSearches(t *testing.T) {
 	m := model(t, Options{}, 200, 50, fixture.Everything())
 	send(m, tea.KeyPressMsg{Code: tea.KeyF1})
@@ -209,6 +209,11 @@ func TestHelpSearches(t *testing.T) {
 	fits(t, m)
 	press(m, "esc")
 	wantText(t, m, "reverse the order")
+	press(m, "/", "at least")
+	wantText(t, m, "≥ at least")
+	wantNoText(t, m, "Everywhere", "no watch")
+	press(m, "xyz")
+	wantText(t, m, "no key or symbol matches")
 }
 
 // Keys of other screens and of the filter leave the comparison, and other keys do not.
@@ -240,16 +245,6 @@ func TestScreensRememberTheLock(t *testing.T) {
 		must.Equal(t, m.front().Selected().Lock, fixture.Orders().ID, key, "is about")
 		wantText(t, m, "/locks/orders")
 	}
-}
-
-func TestHelpFindsSigns(t *testing.T) {
-	t.Parallel()
-	m := model(t, Options{}, 120, 36, fixture.Everything())
-	press(m, "?", "/", "at least")
-	wantText(t, m, "≥ at least")
-	wantNoText(t, m, "Everywhere", "no watch")
-	press(m, "xyz")
-	wantText(t, m, "no key or symbol matches")
 }
 
 // The help of every screen fits 120x36 in two columns.

@@ -20,8 +20,6 @@ import (
 	"github.com/lockscope/lockscope/tui/screen"
 )
 
-var asciiTheme = theme.Options{NoColor: true, ASCII: true}
-
 // inLab is a model that shows the lab, opened for a lock.
 func inLab(t *testing.T, o Options, width, height int, lock inspect.ID) *Model {
 	t.Helper()
@@ -199,26 +197,32 @@ func TestTypedLockNameIsChecked(t *testing.T) {
 	wantText(t, m, "another client holds it; nothing was left behind")
 }
 
-// A bare path is on the selected lock's ensemble, even if that lock is not proposed.
-func TestBarePathUsesSelectedEnsemble(t *testing.T) {
+func TestAcquireFormFollowsTheName(t *testing.T) {
 	t.Parallel()
+	for _, tt := range []struct {
+		name      string
+		lock      *inspect.Lock // the form is opened from
+		keys      []string
+		want, not string
+	}{
+		{"a directory is proposed", fixture.Orders(), nil, "lock        zk:/locks/", "Write the"},
+		{"a whole name replaces the directory", fixture.Orders(), []string{"zk:/mine"}, "below zk:/mine.", "/locks/zk:"},
+		{"a bare path is on the selected ensemble", fixture.Orders(), []string{"ctrl+u", "/mine"}, "below zk:/mine.", "Write the"},
+		{"Redis has no paths", fixture.Thin(), []string{"ctrl+u", "/mine"}, "Write the backend before the path", "below"},
+		{"a new lock gets its neighbour's recipe", fixture.Readers(), []string{"ctrl+u", "zk:/mine"}, "[kazoo]", "[curator]"},
+		{"the chosen recipe stays", fixture.Orders(), []string{"orders", "down", "down", "right", "up", "up", "ctrl+u", "zk:/mine"}, "[kazoo]", "[curator]"},
+		{"typing on a choice changes nothing", fixture.Orders(), []string{"orders", "tab", "hll"}, "left and right choose here", "hll"},
+		{"typing on a choice keeps the name", fixture.Orders(), []string{"orders", "tab", "hll", "up", "ctrl+u", "zk:/mine"}, "[mutex]", "orderszk:"},
+	} {
+		m := inLab(t, Options{Lab: newFakeLab()}, 120, 36, tt.lock.ID)
+		press(m, "a")
+		press(m, tt.keys...)
+		wantText(t, m, tt.want)
+		wantNoText(t, m, tt.not)
+	}
 	m := taken(t, newFakeLab())
-	press(m, "a", "ctrl+u", "/mine")
+	press(m, "a", "ctrl+u", "/mine") // the lock is held, so the form does not propose it
 	wantText(t, m, "below zk:/mine.", "[curator]")
-	m = inLab(t, Options{Lab: newFakeLab()}, 120, 36, fixture.Thin().ID)
-	press(m, "a", "ctrl+u", "/mine")
-	wantText(t, m, "Write the backend before the path")
-}
-
-// A whole name, typed or pasted after the proposed directory, replaces it.
-func TestAWholeNameReplacesTheDirectory(t *testing.T) {
-	t.Parallel()
-	m := inLab(t, Options{Lab: newFakeLab()}, 120, 36, fixture.Orders().ID)
-	press(m, "a")
-	wantText(t, m, "lock        zk:/locks/")
-	press(m, "zk:/mine")
-	wantText(t, m, "below zk:/mine.")
-	wantNoText(t, m, "/locks/zk:")
 }
 
 // Only a free lock is proposed: to join a queue, the user types the lock's name.
@@ -253,19 +257,16 @@ func TestReadOnlyTakesNothing(t *testing.T) {
 	}
 }
 
-func TestARunBeginsFromEveryPane(t *testing.T) {
-	t.Parallel()
-	m := inLab(t, Options{Lab: newFakeLab()}, 120, 36, fixture.Orders().ID)
-	press(m, "n")
-	must.True(t, m.HasDialog(), "n opens no form")
-}
-
 func TestAcquireFromEveryPane(t *testing.T) {
 	t.Parallel()
 	m := inLab(t, Options{Sandbox: true, Faults: &fakeFaults{}, Lab: newFakeLab()}, 80, 24, fixture.Orders().ID)
 	s := m.screens[screen.Lab].(*lab.Screen)
 	for _, want := range []lab.LabPane{lab.PaneHand, lab.PaneRuns, lab.PaneFaults} {
 		must.Equal(t, s.Pane, want, "in")
+		press(m, "n")
+		must.True(t, m.HasDialog(), want, "n opens no form")
+		press(m, "esc")
+		s.Choose(want)
 		press(m, "a")
 		wantText(t, m, "Acquire a lock", "zk:/locks/orders")
 		press(m, "esc")
@@ -388,33 +389,6 @@ func TestEnterPressesTheButton(t *testing.T) {
 	wantText(t, m, "you hold zk:/locks/orders")
 	press(m, "a")
 	wantText(t, m, "Type the lock's name")
-}
-
-// The user's choices stay when another lock is typed.
-func TestAnotherLockKeepsTheChoices(t *testing.T) {
-	t.Parallel()
-	m := inLab(t, Options{Lab: newFakeLab()}, 120, 36, fixture.Orders().ID)
-	press(m, "a", "orders", "down", "down", "right", "up", "up")
-	press(m, "ctrl+u", "zk:/mine")
-	wantText(t, m, "zk:/mine", "[kazoo]")
-}
-
-// A new lock next to a kazoo lock gets kazoo's recipe, too.
-func TestANewLockKeepsTheRecipe(t *testing.T) {
-	m := inLab(t, Options{Lab: newFakeLab()}, 120, 36, fixture.Readers().ID)
-	press(m, "a", "ctrl+u", "zk:/mine")
-	wantText(t, m, "zk:/mine", "[kazoo]")
-}
-
-// Typing on a row of choices changes nothing.
-func TestTypingOnAChoiceChangesNothing(t *testing.T) {
-	t.Parallel()
-	m := inLab(t, Options{Lab: newFakeLab()}, 120, 36, fixture.Orders().ID)
-	press(m, "a", "orders", "tab", "hll")
-	wantText(t, m, "[mutex]", "left and right choose here")
-	press(m, "up", "ctrl+u", "zk:/mine")
-	wantText(t, m, "zk:/mine")
-	wantNoText(t, m, "orderszk:")
 }
 
 // The line above names the selected lock, and the pane shows how many clients wait for ours.

@@ -88,6 +88,22 @@ func press(m *Model, keys ...string) (cmd tea.Cmd) {
 	return cmd
 }
 
+// messages runs a command, or all of a batch, and collects the answers of one type.
+func messages[T any](cmd tea.Cmd) (all []tea.Msg) {
+	if cmd == nil {
+		return nil
+	}
+	switch msg := cmd().(type) {
+	case T:
+		return []tea.Msg{msg}
+	case tea.BatchMsg:
+		for _, c := range msg {
+			all = append(all, messages[T](c)...)
+		}
+	}
+	return all
+}
+
 // goTo opens a screen.
 func goTo(m *Model, to screen.Name, about screen.Subject) {
 	m.Go(to, about)

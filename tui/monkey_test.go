@@ -18,6 +18,7 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/lockops/act"
+	"github.com/lockscope/lockscope/theme"
 	"github.com/lockscope/lockscope/tui/internal/fixture"
 	"github.com/lockscope/lockscope/tui/lab"
 )
@@ -246,8 +247,7 @@ func TestRandomInputIsHarmless(t *testing.T) {
 	for seed := range uint64(8) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
-			o := Options{Title: evil, Theme: asciiTheme}
-			o.Theme.ASCII = seed%2 == 0
+			o := Options{Title: evil, Theme: theme.Options{NoColor: true, ASCII: seed%2 == 0}}
 			releaser := newFakeReleaser()
 			if seed%4 < 3 {
 				lab := newFakeLab()

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
@@ -140,48 +139,7 @@ func TestHelpScrolls(t *testing.T) {
 	wantNoText(t, m, "Everywhere")
 }
 
-func TestOldRowsSayHowOld(t *testing.T) {
-	list := fixture.Backends()
-	list[0].State, list[0].Error = inspect.Down, "no server answers"
-	l := fixture.Orders()
-	l.ReadAt = fixture.Ago(42e9)
-	free := fixture.FreeLock()
-	free.ReadAt = fixture.Ago(42e9)
-	m := model(t, Options{}, 160, 36, inspect.NewSnapshot(fixture.Noon, list, []*inspect.Lock{l, free, fixture.Thin()}))
-	wantText(t, m, "42s old")
-	for _, text := range splitLines(content(m)) {
-		if strings.Contains(text, "nightly") && !strings.Contains(text, "42s old") || strings.Contains(text, " cart:42") && strings.Contains(text, "old") {
-			t.Error(text)
-		}
-	}
-}
-
-// A row that is polled too seldom shows its age even if its backend answers. A row whose changes are
-// reported does not.
-func TestStalePolledRowsShowTheirAge(t *testing.T) {
-	for age, want := range map[time.Duration]bool{42 * time.Second: true, 2 * time.Second: false} {
-		queue, key, reported := fixture.FreeLock(), fixture.Minority(), fixture.Thin()
-		queue.ReadAt, queue.Polled = fixture.Ago(age), true
-		key.ReadAt, key.Polled, key.Findings = fixture.Ago(age), true, nil
-		reported.ReadAt = fixture.Ago(age)
-		m := model(t, Options{}, 160, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{queue, key, reported}))
-		for row, old := range map[string]bool{"/locks/nightly": want, "lock:left": want, "lock:cart:42": false} {
-			found := false
-			for _, text := range splitLines(content(m)) {
-				if strings.Contains(text, row) {
-					found = found || strings.Contains(text, "42s old")
-				}
-			}
-			must.Equal(t, found, old, row, "read", age, "ago: shown as old")
-		}
-	}
-}
-
 func TestWelcome(t *testing.T) {
-	for _, size := range sizes {
-		w := &welcome{theme: model(t, Options{}, 80, 24, nil).theme, width: size.width, height: size.height}
-		must.Equal(t, len(splitLines(w.content())), size.height, "lines in")
-	}
 	for key, chosen := range map[string]Chosen{"enter": {Demo: true}, "q": {}, "esc": {}, "2": {Target: "redis://127.0.0.1:6379"}} {
 		w := &welcome{theme: model(t, Options{}, 80, 24, nil).theme, width: 80, height: 24}
 		w.Update(localFoundMsg{Targets: []string{"zk://127.0.0.1:2181", "redis://127.0.0.1:6379"}, Tried: []string{"2181", "6379", "6380"}})

@@ -34,15 +34,17 @@ func seen(t *testing.T, o Options, width, height int) *rewound {
 	return r
 }
 
-// handOver is a snapshot in which worker-i has just acquired the lock.
-func (r *rewound) handOver(i int) {
+func (r *rewound) handOver(i int) { send(r.Model, snapshotArrivedMsg{snapshot: handedOver(i, r.at)}) }
+
+// handedOver is a snapshot in which worker-i has just acquired the lock.
+func handedOver(i int, at time.Time) *inspect.Snapshot {
 	c := fixture.Znode(int32(i), fmt.Sprintf("worker-%d", i), 0, nil, 0)
-	c.Since, c.HeldSince = r.at.Add(-time.Second), r.at
+	c.Since, c.HeldSince = at.Add(-time.Second), at
 	l := fixture.Orders()
 	l.Holders, l.Waiters, l.State, l.Findings = []inspect.Contender{c}, nil, inspect.StateHeld, nil
-	s := inspect.NewSnapshot(r.at, fixture.Backends()[:1], []*inspect.Lock{l})
-	s.Events = []inspect.Event{{Kind: inspect.EventAcquired, At: r.at, Lock: l.ID, Contender: &c}}
-	send(r.Model, snapshotArrivedMsg{snapshot: s})
+	s := inspect.NewSnapshot(at, fixture.Backends()[:1], []*inspect.Lock{l})
+	s.Events = []inspect.Event{{Kind: inspect.EventAcquired, At: at, Lock: l.ID, Contender: &c}}
+	return s
 }
 
 func (r *rewound) wait(d time.Duration) {
