@@ -155,6 +155,7 @@ func TestWelcomeOffersLocalServers(t *testing.T) {
 	for _, size := range sizes {
 		for _, targets := range [][]string{nil, {"zk://127.0.0.1:2181"}, {"a", "b", "c", "d", "e", "f", "g"}} {
 			w := &welcome{theme: model(t, Options{}, 80, 24, nil).theme, width: size.width, height: size.height}
+			must.Equal(t, len(splitLines(w.content())), size.height, "lines at first")
 			w.Update(localFoundMsg{Targets: targets, Tried: []string{"2181", "6379"}})
 			text := ansi.Strip(w.content())
 			must.Equal(t, len(splitLines(text)), size.height, "lines in")

@@ -147,9 +147,8 @@ func TestLocksAreGrouped(t *testing.T) {
 		{"p", "invoices orders left billing dark «42»", "grouping off"},
 	} {
 		p.said, p.went = "", ""
-		if p.press(step.press); p.names() != step.want || p.said+p.went != step.said {
-			t.Errorf("{%q, %q, %q},", step.press, p.names(), p.said+p.went)
-		}
+		must.Equal(t, p.press(step.press).names(), step.want, step.press)
+		must.Equal(t, p.said+p.went, step.said, step.press)
 	}
 }
 
@@ -214,9 +213,8 @@ func TestLocksAreMarked(t *testing.T) {
 	} {
 		p.said = ""
 		p.press(step.press)
-		if marked := fmt.Sprint(p.Marked()); marked != step.marked || p.said != step.said {
-			t.Errorf("{%q, %q, %q},", step.press, marked, p.said)
-		}
+		must.Equal(t, fmt.Sprint(p.Marked()), step.marked, step.press)
+		must.Equal(t, p.said, step.said, step.press)
 	}
 	p.expect("marked", `
 1 of 7 locks by name or host: 1 contended - ! 1 warning - 1 marked    / orders
@@ -225,9 +223,8 @@ func TestLocksAreMarked(t *testing.T) {
 	p.put(inspect.NewSnapshot(fixture.Noon, fixture.Backends(), nil))
 	must.Equal(t, len(p.Marked()), 0, "deleted, but still marked", p.Marked())
 	many := open(t, inspect.NewSnapshot(fixture.Noon, nil, fixture.ManyLocks(101)), 80, 12)
-	if many.press("V"); many.said != screen.TooMany() || len(many.marks) > 0 {
-		t.Errorf("%q, %d marked", many.said, len(many.marks))
-	}
+	must.Equal(t, many.press("V").said, screen.TooMany())
+	must.Equal(t, len(many.marks), 0, "marked")
 }
 
 func TestColumnsAreChosen(t *testing.T) {
@@ -285,9 +282,8 @@ func TestEmptyListsSayWhy(t *testing.T) {
 		must.Equal(t, unknown, strings.HasPrefix(test.want, "Unknown"), test.want)
 	}
 	p := open(t, some(), 120, 12).press("/", "nothing", "enter")
-	if text := p.drawn(400); !strings.Contains(text, "No lock matches the filter.") || !strings.Contains(text, "esc shows all of them.") {
-		t.Errorf("filtered: %s", text)
-	}
+	must.Contain(t, p.drawn(400), "No lock matches the filter.")
+	must.Contain(t, p.drawn(400), "esc shows all of them.")
 }
 
 func TestClicksSelectOpenAndSort(t *testing.T) {
@@ -321,9 +317,8 @@ func TestTabGoesToTheChain(t *testing.T) {
 	must.Contain(t, p.drawn(400), ">  10.2.1.3:6379")
 	p.press("tab", "down")
 	must.True(t, strings.HasPrefix(p.names(), "invoices «orders»"), "the keys stayed in the chain", p.names())
-	if p = open(t, some(), 80, 12).press("tab", "down"); p.said == "" || !strings.HasPrefix(p.names(), "invoices «orders»") {
-		t.Errorf("without a chain: %q, %s", p.said, p.names())
-	}
+	p = open(t, some(), 80, 12).press("tab", "down")
+	must.True(t, p.said != "" && strings.HasPrefix(p.names(), "invoices «orders»"), "without a chain", p.names())
 }
 
 // A long list is arranged in the background, including changes in the meantime.
@@ -335,9 +330,8 @@ func TestManyLocksAreArrangedInBackground(t *testing.T) {
 	p := open(t, inspect.NewSnapshot(fixture.Noon, nil, list), 100, 8)
 	p.Screen.Update(p.later[0])
 	p.press("s")
-	if got, _, _ := strings.Cut(p.drawn(400), "\n"); !strings.HasSuffix(got, "sorting~") || len(p.later) != 2 || !p.Busy {
-		t.Errorf("%q, %d requests", got, len(p.later))
-	}
+	must.Contain(t, p.drawn(400), "sorting~\n")
+	must.True(t, p.Busy && len(p.later) == 2, "requests", p.later)
 	first := list[0].ID
 	p.put(inspect.NewSnapshot(fixture.Noon, nil, list[1:]), first)
 	p.press("s")
@@ -364,13 +358,12 @@ func TestTheCursorStaysOnItsLock(t *testing.T) {
 	p := open(t, some(), 80, 12).press("down", "down")
 	id := p.Current.Lock
 	p.put(inspect.NewSnapshot(fixture.Noon, fixture.Backends(), slices.DeleteFunc(list, func(l *inspect.Lock) bool { return l.ID == id })), id)
-	if !strings.Contains(p.drawn(400), "   "+id.String()+" is gone") || p.Current.Lock != id || p.ScrollAt() != "2 of 6 in 10" {
-		t.Errorf("%v, %s", p.Current, p.drawn(400))
-	}
+	must.Contain(t, p.drawn(400), "   "+id.String()+" is gone")
+	must.Equal(t, p.Current.Lock, id)
+	must.Equal(t, fmt.Sprint(p.ScrollPosition()), "2 6 10")
 	for _, after := range []time.Duration{settleStart - 1, 1} {
-		if p.now = p.now.Add(after); !strings.Contains(p.drawn(400), "is gone") {
-			t.Error("settled too soon")
-		}
+		p.now = p.now.Add(after)
+		must.Contain(t, p.drawn(400), "is gone", "settled too soon")
 		p.Screen.Update(screen.TickMsg{})
 	}
 	p.press("up")
@@ -422,11 +415,6 @@ func TestAnEmptyFindingColumnIsDropped(t *testing.T) {
 	p.Screen.Update(screen.TickMsg{})
 	p.SetSize(100, 12)
 	must.True(t, !strings.Contains(p.drawn(100), "FINDING"), p.drawn(100))
-}
-
-func (p *page) ScrollAt() string {
-	at, of, rows := p.ScrollPosition()
-	return fmt.Sprintf("%d of %d in %d", at, of, rows)
 }
 
 func TestGrantsAreCounted(t *testing.T) {

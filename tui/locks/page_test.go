@@ -111,9 +111,8 @@ func (p *page) press(keys ...string) *page {
 			}
 		case p.input.Update(msg):
 		default:
-			if _, ok := screen.Press(p, p.Screen.Actions(), key); !ok {
-				p.t.Errorf("no action has the key %s", key)
-			}
+			_, ok := screen.Press(p, p.Screen.Actions(), key)
+			must.True(p.t, ok, "no action has the key", key)
 		}
 		p.SetSize(p.width, p.height)
 	}

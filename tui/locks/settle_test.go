@@ -41,6 +41,9 @@ func (a *arranged) put(name string, l *inspect.Lock) {
 	a.rows.update(a.snapshot(), []inspect.ID{{Backend: "zk", Path: name}}, fixture.Noon)
 }
 
+// pin puts the cursor on a row, at a line.
+func (a *arranged) pin(name string, at int) { a.rows.pin(inspect.ID{Backend: "zk", Path: name}, at) }
+
 // find gives a lock a finding.
 func (a *arranged) find(name string, s inspect.Severity) {
 	l := *a.locks[name]
@@ -50,27 +53,27 @@ func (a *arranged) find(name string, s inspect.Severity) {
 
 func (a *arranged) warn(name string) { a.find(name, inspect.Warning) }
 
+// settled expects an order after the rows were allowed to move.
+func (a *arranged) settled(now time.Time, what string, want ...string) {
+	a.Helper()
+	a.rows.settle(now)
+	a.expect(what, want...)
+}
+
 func (a *arranged) expect(what string, want ...string) {
 	a.Helper()
 	var got []string
 	for _, e := range a.rows.Slice(nil, 0, 100) {
 		got = append(got, e.Row.ID.Path)
 	}
-	if !slices.Equal(got, want) {
-		a.Errorf("%s: %v, want %v", what, got, want)
-	}
+	must.Same(a, got, want, what)
 	for at, path := range want {
 		id := inspect.ID{Backend: "zk", Path: path}
-		if got := a.rows.Line(nil, Selection{Lock: id}); got != at {
-			a.Errorf("%s: %s is at line %d, not %d", what, path, got, at)
-		}
-		if part := a.rows.Slice(nil, at, 1); len(part) != 1 || part[0].Row.ID != id {
-			a.Errorf("%s: the slice from %d is %v", what, at, part)
-		}
+		must.Equal(a, a.rows.Line(nil, Selection{Lock: id}), at, what, path, "is at line")
+		part := a.rows.Slice(nil, at, 1)
+		must.True(a, len(part) == 1 && part[0].Row.ID == id, what, "the slice from", at, "is", part)
 	}
-	if n := a.rows.Lines(nil); n != len(want) {
-		a.Errorf("%s: %d lines", what, n)
-	}
+	must.Equal(a, a.rows.Lines(nil), len(want), what, "lines")
 }
 
 // Locks that change hands all the time keep their lines: the wait of the oldest waiter is new each time.
@@ -86,8 +89,7 @@ func TestBusyLocksKeepTheirOrder(t *testing.T) {
 	for _, hours := range []time.Duration{1, 5, 1} {
 		busy("b", hours*time.Hour)
 		busy("d", 2*time.Hour)
-		a.rows.settle(fixture.Noon.Add(lineKeptAgain * 3))
-		a.expect("busy", "b", "d", "a", "c")
+		a.settled(fixture.Noon.Add(lineKeptAgain*3), "busy", "b", "d", "a", "c")
 	}
 }
 
@@ -98,11 +100,10 @@ func TestRowsStayUntilSettled(t *testing.T) {
 	a.expect("at first", "a", "b", "c", "d")
 	a.warn("d")
 	a.expect("a warning, unsettled", "a", "b", "c", "d")
-	a.rows.settle(fixture.Noon)
-	a.expect("settled", "d", "a", "b", "c")
+	a.settled(fixture.Noon, "settled", "d", "a", "b", "c")
 	a.warn("c")
 	a.rows.settle(fixture.Noon)
-	a.rows.pin(inspect.ID{Backend: "zk", Path: "a"}, 1)
+	a.pin("a", 1)
 	a.expect("pinned", "c", "a", "d", "b")
 	gone := a.locks["a"]
 	a.put("a", nil)
@@ -111,14 +112,12 @@ func TestRowsStayUntilSettled(t *testing.T) {
 	a.expect("pinned and back", "c", "a", "d", "b")
 	must.Equal(t, a.rows.Shown, 4, "shown")
 	a.rows.unpin()
-	a.rows.settle(fixture.Noon)
-	a.expect("unpinned", "c", "d", "a", "b")
-	a.rows.pin(inspect.ID{Backend: "zk", Path: "b"}, 0)
+	a.settled(fixture.Noon, "unpinned", "c", "d", "a", "b")
+	a.pin("b", 0)
 	a.put("b", nil)
 	a.expect("gone at the top", "b", "c", "d", "a")
 	a.rows.unpin()
-	a.rows.settle(fixture.In(lineKept))
-	a.expect("unpinned and gone for good", "c", "d", "a")
+	a.settled(fixture.In(lineKept), "unpinned and gone for good", "c", "d", "a")
 }
 
 // A row that changed under the cursor does not jump when the cursor leaves it.
@@ -127,13 +126,12 @@ func TestRowStaysWhenCursorLeaves(t *testing.T) {
 	calm := a.locks["b"]
 	a.warn("b")
 	a.rows.settle(fixture.Noon)
-	a.rows.pin(inspect.ID{Backend: "zk", Path: "b"}, 0)
+	a.pin("b", 0)
 	a.put("b", calm)
 	a.rows.settle(fixture.In(lineKept))
-	a.rows.pin(inspect.ID{Backend: "zk", Path: "a"}, 1)
+	a.pin("a", 1)
 	a.expect("the cursor has left", "b", "a", "c", "d")
-	a.rows.settle(fixture.In(lineKept))
-	a.expect("settled", "a", "b", "c", "d")
+	a.settled(fixture.In(lineKept), "settled", "a", "b", "c", "d")
 }
 
 // A lock that comes and goes keeps its line for a while.
@@ -141,14 +139,11 @@ func TestAGoneLockKeepsItsLine(t *testing.T) {
 	a := newArranged(t)
 	gone := a.locks["b"]
 	a.put("b", nil)
-	a.rows.settle(fixture.In(lineKept - 1))
-	a.expect("gone a moment ago", "a", "b", "c", "d")
+	a.settled(fixture.In(lineKept-1), "gone a moment ago", "a", "b", "c", "d")
 	a.put("b", gone)
-	a.rows.settle(fixture.In(2 * lineKept))
-	a.expect("back", "a", "b", "c", "d")
+	a.settled(fixture.In(2*lineKept), "back", "a", "b", "c", "d")
 	a.put("b", nil)
-	a.rows.settle(fixture.In(lineKept))
-	a.expect("gone for good", "a", "c", "d")
+	a.settled(fixture.In(lineKept), "gone for good", "a", "c", "d")
 }
 
 // A lock whose trouble comes and goes keeps its line for a while.
@@ -156,24 +151,18 @@ func TestASinkingRowKeepsItsLine(t *testing.T) {
 	a := newArranged(t)
 	calm := a.locks["c"]
 	a.warn("c")
-	a.rows.settle(fixture.Noon)
-	a.expect("in trouble", "c", "a", "b", "d")
+	a.settled(fixture.Noon, "in trouble", "c", "a", "b", "d")
 	a.put("c", calm)
-	a.rows.settle(fixture.In(lineKept - 1))
-	a.expect("well for a moment", "c", "a", "b", "d")
+	a.settled(fixture.In(lineKept-1), "well for a moment", "c", "a", "b", "d")
 	a.warn("c")
-	a.rows.settle(fixture.In(2 * lineKept))
-	a.expect("in trouble again", "c", "a", "b", "d")
+	a.settled(fixture.In(2*lineKept), "in trouble again", "c", "a", "b", "d")
 	a.put("c", calm)
-	a.rows.settle(fixture.In(lineKept))
-	a.expect("well", "a", "b", "c", "d")
+	a.settled(fixture.In(lineKept), "well", "a", "b", "c", "d")
 	a.warn("c")
 	a.rows.settle(fixture.In(lineKept))
 	a.put("c", calm)
-	a.rows.settle(fixture.In(lineKeptAgain - 1))
-	a.expect("recovered, for a moment", "c", "a", "b", "d")
-	a.rows.settle(fixture.In(lineKeptAgain))
-	a.expect("well again", "a", "b", "c", "d")
+	a.settled(fixture.In(lineKeptAgain-1), "recovered, for a moment", "c", "a", "b", "d")
+	a.settled(fixture.In(lineKeptAgain), "well again", "a", "b", "c", "d")
 }
 
 // A lock whose findings are muted is below others with waiters, and above those without.
@@ -190,23 +179,21 @@ func TestMutedRowsAreBelowOtherQueues(t *testing.T) {
 	}
 	queue("b", &inspect.Muted{})
 	queue("d", nil)
-	a.rows.settle(fixture.Noon)
-	a.expect("muted and not", "d", "b", "a", "c")
+	a.settled(fixture.Noon, "muted and not", "d", "b", "a", "c")
 }
 
 // A lock that becomes critical moves up at once, unless it is under the cursor.
 func TestACriticalRowRisesAtOnce(t *testing.T) {
 	a := newArranged(t)
-	a.rows.pin(inspect.ID{Backend: "zk", Path: "a"}, 0)
+	a.pin("a", 0)
 	a.warn("b")
 	a.find("c", inspect.Critical)
 	a.expect("another row is critical", "a", "c", "b", "d")
-	a.rows.pin(inspect.ID{Backend: "zk", Path: "d"}, 3)
+	a.pin("d", 3)
 	a.find("d", inspect.Critical)
 	a.expect("the cursor's row is critical", "c", "a", "b", "d")
 	a.rows.unpin()
-	a.rows.settle(fixture.Noon)
-	a.expect("settled", "c", "d", "b", "a")
+	a.settled(fixture.Noon, "settled", "c", "d", "b", "a")
 }
 
 // The second sort comes early, since the first findings arrive just after the first sort.

@@ -1,6 +1,7 @@
 package locks
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"testing"
@@ -28,12 +29,11 @@ func TestViewsAreNamedAndChecked(t *testing.T) {
 		p.ShowView(test.v)
 		p.SetSize(80, 12)
 		err := fmt.Sprint(test.v.Check())
-		if test.problem == "" && err != "<nil>" || !strings.HasPrefix(err, test.problem) || test.v.String() != test.text {
-			t.Errorf("%+v: %q, %s", test.v, test.v, err)
-		}
-		if got := p.view(); got.Sort != test.order || strings.Join(got.Columns, " ") != test.shown || got.Filter != test.v.Filter {
-			t.Errorf("%+v: %+v", test.v, got)
-		}
+		must.True(t, strings.HasPrefix(err, cmp.Or(test.problem, "<nil>")), err)
+		must.Equal(t, test.v.String(), test.text)
+		must.Equal(t, p.view().Sort, test.order, test.text)
+		must.Equal(t, strings.Join(p.view().Columns, " "), test.shown, test.text)
+		must.Equal(t, p.view().Filter, test.v.Filter, test.text)
 	}
 	const want = "  NAME:\n    filter: \"redis\"\n    sort: -held\n    columns: [held, lock]\n"
 	must.Equal(t, (View{Filter: "redis", Sort: "-held", Columns: []string{"held", "lock"}}).configuration(), want)
