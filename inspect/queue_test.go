@@ -116,6 +116,15 @@ func TestUnwatchedSequentialNodesAreARegistry(t *testing.T) {
 	}
 }
 
+// Numbered nodes that no session owns are a lock only if a name says so.
+func TestKeptNodesNeedANameOfALock(t *testing.T) {
+	for path, want := range map[string]bool{"/app/lock": true, "/app/orders": false} {
+		l := directoryLock(ID{"zk", path}, []Znode{node("n-0000000000", 0)}, now)
+		must.Equal(t, l != nil, want, path)
+	}
+	must.True(t, directoryLock(ID{"zk", "/app/orders"}, []Znode{node("lock-0000000000", 0)}, now) != nil, "a node's name")
+}
+
 func TestPlainReadersAndAnotherLibrarysData(t *testing.T) {
 	l := directoryLock(ID{"zk", "/l"}, []Znode{node("read-0000000000", 1), node("read-0000000001", 2), node("write-0000000002", 3)}, now)
 	if l.Recipe != "madelson" || l.Confidence != recipe.Possible || l.Kind != KindRW || len(l.Holders) != 2 {

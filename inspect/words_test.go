@@ -22,4 +22,6 @@ func TestBestKnownNameIsShown(t *testing.T) {
 		step.learn(&c.Owner)
 		must.Equal(t, c.Who(), step.want)
 	}
+	must.Equal(t, (&Contender{Name: "1"}).Who(), "unknown")
+	must.Equal(t, (&Contender{Name: "1", Count: 3}).Who(), "3 unknown")
 }
