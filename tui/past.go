@@ -152,11 +152,11 @@ func (m *Model) seekMoment() tea.Cmd {
 		if len(l.Holders) > 1 {
 			chosen = screen.Place{Screen: m.inFront, Subject: screen.Subject{Lock: l.ID, Contender: c.Name}}
 		}
-		did := "acquired"
 		if c.HeldSince.IsZero() { // the grant was not seen
-			did = "was first seen to hold"
+			m.Flash(fmt.Sprintf("already held when first seen: %s, by %s", l.ID, describe.Owner(c)))
+		} else {
+			m.Flash(fmt.Sprintf("when %s acquired %s", describe.Owner(c), l.ID))
 		}
-		m.Flash(fmt.Sprintf("when %s %s %s", describe.Owner(c), did, l.ID))
 	}
 	seek := func() tea.Cmd { return m.seek(at) }
 	if now := m.newest(); !m.filmed() && !at.Before(now) {

@@ -291,7 +291,7 @@ func TestAnUnknownMomentIsExplained(t *testing.T) {
 	send(r.Model, snapshotArrivedMsg{snapshot: inspect.NewSnapshot(r.at, fixture.Backends()[:1], []*inspect.Lock{l})})
 	press(r.Model, "@")
 	must.Equal(t, r.playhead.at, fixture.In(20*time.Second).Add(inspect.PastStep))
-	wantText(t, r.Model, "was first seen to hold zk:/locks/orders")
+	wantText(t, r.Model, "already held when first seen: zk:/locks/orders, by ")
 }
 
 // The changes are listed from two minutes ago, the oldest kept moment, or the moment shown, to now.
