@@ -132,6 +132,8 @@ func TestInvalidFilterNamesTheFields(t *testing.T) {
 func TestFilterNamesTheMatchingWaiter(t *testing.T) {
 	t.Parallel()
 	m := model(t, Options{}, 120, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{fixture.Orders()}))
+	titles := func() string { return regexp.MustCompile(`   LOCK .*`).FindString(content(m)) }
+	before := titles()
 	for _, test := range [][2]string{{"worker-1", "waits: worker-1 · stuck-holder"}, {"held"}, {"contended"}, {"worker-3"}} {
 		text, want := test[0], test[1]
 		press(m, "/", text, "enter")
@@ -139,6 +141,8 @@ func TestFilterNamesTheMatchingWaiter(t *testing.T) {
 		must.Equal(t, strings.Contains(row, "waits: "), want != "", text, row)
 		must.Contain(t, row, want)
 	}
+	press(m, "esc")
+	must.Equal(t, titles(), before, "columns after the filter")
 	press(m, "/", "worker-1", "enter", "enter")
 	_, c := m.front().(screen.Pointing).Contender()
 	must.Equal(t, describe.Owner(c), "worker-1")

@@ -380,7 +380,7 @@ func (s *Screen) filtered() {
 	s.arrange()
 	s.seek()
 	if s.input.Text() == "" {
-		s.sought = Selection{}
+		s.sought, s.needs = Selection{}, needs{} // matches need no more room
 	}
 }
 
