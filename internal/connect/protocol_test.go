@@ -34,6 +34,15 @@ func pingBy(t *testing.T, target connect.Target) error {
 	return client.Ping(ctx).Err()
 }
 
+// reach asks the server at a target's address as its service does.
+func reach(t *testing.T, target connect.Target) error {
+	t.Helper()
+	if target.Service == connect.ZooKeeper {
+		return sessionBy(t, target)
+	}
+	return pingBy(t, target)
+}
+
 type silentLogger struct{}
 
 func (silentLogger) Printf(string, ...any) {}
@@ -120,13 +129,8 @@ func isNamed(t *testing.T, url string, certs servertest.Certificates, want strin
 	if strings.HasPrefix(url, "rediss:") || strings.HasPrefix(url, "zks:") {
 		url += "?ca=" + certs.CA
 	}
-	targets, err := connect.ParseTargets([]string{url})
-	must.Succeed(t, err)
-	ask := pingBy
-	if targets[0].Service == connect.ZooKeeper {
-		ask = sessionBy
-	}
-	err = ask(t, targets[0])
+	targets := must.Have(connect.ParseTargets([]string{url}))(t)
+	err := reach(t, targets[0])
 	switch {
 	case want == "" && err != nil:
 		t.Errorf("%s: %v", url, err)

@@ -19,23 +19,11 @@ import (
 // never answers.
 func aSentinel(t *testing.T, master string) string {
 	t.Helper()
-	l := must.Have(net.Listen("tcp", "127.0.0.1:0"))(t)
-	t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go answer(c, master)
-		}
-	}()
-	return l.Addr().String()
+	return listen(t, func(c net.Conn) { answer(c, master) })
 }
 
 // answer speaks as much RESP 2 as go-redis needs. Each command is an array of bulk strings.
 func answer(c net.Conn, master string) {
-	defer c.Close()
 	in := bufio.NewScanner(c)
 	for in.Scan() {
 		var parts int

@@ -1,7 +1,6 @@
 package connect
 
 import (
-	"errors"
 	"strings"
 	"testing"
 
@@ -83,16 +82,12 @@ func TestUnusableTargetsAreRefused(t *testing.T) {
 	} {
 		_, err := ParseTargets([]string{url})
 		must.Be(t, err, ErrTarget, url)
-		if err != nil && strings.Contains(err.Error(), "hunter2") {
-			t.Errorf("%q: the error contains the password: %v", url, err)
-		}
+		must.True(t, err == nil || !strings.Contains(err.Error(), "hunter2"), url, "the error contains the password:", err)
 	}
-	if _, err := ParseTargets([]string{"zk://a?name=x", "zk://b?name=x"}); !errors.Is(err, ErrTarget) {
-		t.Errorf("two backends with one name: %v", err)
-	}
-	if _, err := ParseTargets([]string{"zk://a/1?name=x", "zk://a/2?name=y"}); !errors.Is(err, ErrTarget) {
-		t.Errorf("one backend with two names: %v", err)
-	}
+	_, err := ParseTargets([]string{"zk://a?name=x", "zk://b?name=x"})
+	must.Be(t, err, ErrTarget, "two backends with one name")
+	_, err = ParseTargets([]string{"zk://a/1?name=x", "zk://a/2?name=y"})
+	must.Be(t, err, ErrTarget, "one backend with two names")
 }
 
 func FuzzParseTarget(f *testing.F) {
@@ -109,11 +104,10 @@ func FuzzParseTarget(f *testing.F) {
 // A target's URL parses to the same backend with the same name.
 func TestTargetURLRoundTrips(t *testing.T) {
 	t.Parallel()
-	targets, err := ParseTargets([]string{
+	targets := must.Have(ParseTargets([]string{
 		"zk://a/locks?admin=http://a:8080", "zk://b,c:7?chroot=/app", "zks://[::1]:3?ca=/etc/my%25ca.pem&server_name=x", "redis://r1,r2:1,r3/4?match=lock:*",
 		"rediss://s?cert=c&key=k", "redis+sentinel://h1,h2/mymaster", "rediss+cluster://k1,k2", "redis+unix:///tmp/r.sock?name=local",
-	})
-	must.Succeed(t, err)
+	}))(t)
 	for i, want := range []string{
 		"zk://a:2181", "zk://b:2181,c:7?chroot=/app&name=zk2", "zks://[::1]:3?ca=/etc/my%25ca.pem&server_name=x&name=zk3", "redis://r1:6379,r2:1,r3:6379/4",
 		"rediss://s:6379?cert=c&key=k&name=redis2", "redis+sentinel://h1:26379,h2:26379/mymaster?name=redis3",
@@ -121,11 +115,7 @@ func TestTargetURLRoundTrips(t *testing.T) {
 	} {
 		u := targets[i].URL()
 		must.Equal(t, u, want)
-		again, err := ParseTargets([]string{u})
-		if err != nil {
-			t.Errorf("%s: %v", u, err)
-			continue
-		}
+		again := must.Have(ParseTargets([]string{u}))(t)
 		one := targets[i]
 		one.Match, one.Admin = nil, nil
 		if one.Service == ZooKeeper {

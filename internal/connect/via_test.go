@@ -96,11 +96,7 @@ func TestSSHReachesEveryBackend(t *testing.T) {
 	} {
 		targets := must.Have(connect.ParseTargets([]string{url}))(t)
 		must.Equal(t, targets[0].URL(), url)
-		ask := pingBy
-		if targets[0].Service == connect.ZooKeeper {
-			ask = sessionBy
-		}
-		must.Be(t, ask(t, targets[0]), nil, url)
+		must.Be(t, reach(t, targets[0]), nil, url)
 	}
 	seen := map[string]bool{}
 	for _, call := range calls() {
@@ -123,15 +119,10 @@ func TestSSHFailureIsExplained(t *testing.T) {
 		{"bastion", "ssh: stdio forwarding failed (try: ssh -W " + closedPort + " ssh://ops@bastion)"},
 	} {
 		for _, scheme := range []string{"redis", "rediss", "zk", "zks"} {
-			targets, err := connect.ParseTargets([]string{scheme + "://" + closedPort + "?via=ssh://ops@" + tt.host})
-			must.Succeed(t, err)
-			ask := pingBy
-			if targets[0].Service == connect.ZooKeeper {
-				ask = sessionBy
-			}
-			err = ask(t, targets[0])
+			targets := must.Have(connect.ParseTargets([]string{scheme + "://" + closedPort + "?via=ssh://ops@" + tt.host}))(t)
+			err := reach(t, targets[0])
 			for end := time.Now().Add(2 * time.Minute); err != nil && !strings.HasPrefix(connect.Reason(err), tt.want) && time.Now().Before(end); {
-				err = ask(t, targets[0]) // ssh may start late on a busy machine
+				err = reach(t, targets[0]) // ssh may start late on a busy machine
 			}
 			if err == nil || !strings.HasPrefix(connect.Reason(err), tt.want) || !connect.Unreachable(err) {
 				t.Errorf("%s through %s: %v", scheme, tt.host, err)
