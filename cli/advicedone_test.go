@@ -2,6 +2,8 @@ package cli
 
 import (
 	"fmt"
+	"io"
+	"log"
 	"net"
 	"os"
 	"path/filepath"
@@ -13,7 +15,6 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/lockscope/lockscope/cli/app"
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
@@ -214,7 +215,7 @@ func cuttable(t *testing.T, addr string, timeout time.Duration) (client *zk.Conn
 	var mu sync.Mutex
 	var open net.Conn
 	over := false
-	client, _, err := zk.Connect([]string{addr}, timeout, zk.WithLogger(silentZK{}), zk.WithDialer(func(network, at string, limit time.Duration) (net.Conn, error) {
+	client, _, err := zk.Connect([]string{addr}, timeout, zk.WithLogger(log.New(io.Discard, "", 0)), zk.WithDialer(func(network, at string, limit time.Duration) (net.Conn, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		if over {
@@ -331,13 +332,12 @@ func TestAdvisedSweepDeletesLeftoverDirectories(t *testing.T) {
 		must.Succeed(t, kept.Delete(node, -1))
 	}
 	w.queue(w.create(kept, root+"/used", "", 0), w.session())
-	env := map[string]string{"XDG_STATE_HOME": t.TempDir(), "XDG_CONFIG_HOME": t.TempDir()}
+	env := home(t)
 	days := func(args ...string) outcome { // two days later
 		var stdout, stderr output
-		code := Main(t.Context(), args, app.Environment{
-			Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr, Getenv: func(name string) string { return env[name] },
-			Now: func() time.Time { return time.Now().Add(48 * time.Hour) },
-		})
+		later := writingTo(&stdout, &stderr, env)
+		later.Now = func() time.Time { return time.Now().Add(48 * time.Hour) }
+		code := Main(t.Context(), args, later)
 		return outcome{code, stdout.String(), stderr.String()}
 	}
 	carryOut(t, []trouble{{
@@ -367,7 +367,3 @@ func TestCorrectedClockClearsTheFinding(t *testing.T) {
 		do: func(reportedFinding) { clock.Step(t, -time.Minute) },
 	}})
 }
-
-type silentZK struct{}
-
-func (silentZK) Printf(string, ...any) {}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -45,17 +46,22 @@ func (o outcome) wants(t *testing.T, code int, stdout, stderr string) {
 // run runs a command line in this process, with its own empty home.
 func run(t *testing.T, args ...string) outcome {
 	t.Helper()
-	return runIn(t, t.Context(), map[string]string{"XDG_STATE_HOME": t.TempDir(), "XDG_CONFIG_HOME": t.TempDir()}, args...)
+	return runIn(t, t.Context(), home(t), args...)
 }
 
 func runIn(t *testing.T, ctx context.Context, env map[string]string, args ...string) outcome {
 	t.Helper()
 	var stdout, stderr output
-	code := Main(ctx, args, app.Environment{
-		Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr,
-		Getenv: func(name string) string { return env[name] }, Now: time.Now,
-	})
+	code := Main(ctx, args, writingTo(&stdout, &stderr, env))
 	return outcome{code, stdout.String(), stderr.String()}
+}
+
+// writingTo returns the surroundings of a program without input.
+func writingTo(stdout, stderr io.Writer, env map[string]string) app.Environment {
+	return app.Environment{
+		Stdin: strings.NewReader(""), Stdout: stdout, Stderr: stderr,
+		Getenv: func(name string) string { return env[name] }, Now: time.Now,
+	}
 }
 
 // output is a buffer that the program and its command may write to concurrently.
@@ -123,19 +129,25 @@ type contender struct {
 // parse checks a snapshot against the contract's schema and reads it.
 func parse(t *testing.T, text string) snapshot {
 	t.Helper()
-	compiler := jsonschema.NewCompiler()
-	compiler.AssertFormat()
-	schema := must.Have(compiler.Compile("../docs/snapshot.schema.json"))(t)
-	document, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
-	if err != nil {
-		t.Fatalf("%v in %q", err, text)
-	}
-	if err := schema.Validate(document); err != nil {
-		t.Errorf("does not match the contract's schema: %v\n%s", err, text)
-	}
+	must.Be(t, conforms(text, "snapshot"), nil, text)
 	var s snapshot
 	must.Succeed(t, json.Unmarshal([]byte(text), &s))
 	return s
+}
+
+// conforms returns why a JSON document does not match a schema of the contract.
+func conforms(text, name string) error {
+	compiler := jsonschema.NewCompiler()
+	compiler.AssertFormat()
+	schema, err := compiler.Compile("../docs/" + name + ".schema.json")
+	if err != nil {
+		return err
+	}
+	document, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
+	if err != nil {
+		return err
+	}
+	return schema.Validate(document)
 }
 
 func (s snapshot) lock(t *testing.T, id string) lock {

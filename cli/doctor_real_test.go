@@ -224,10 +224,10 @@ func TestDoctorFindsZooKeeperFaults(t *testing.T) {
 	})
 	t.Run("dead", func(t *testing.T) {
 		target := "zk://" + server.Addr + "/dead?admin=" + server.Admin
-		await(t, "a contender of some age", func(o outcome) bool {
-			age := parse(t, o.stdout).lock(t, "zk:/dead/orders").Holders[0].Age
+		must.Become(t, "a contender is of some age", func() bool {
+			age := parse(t, run(t, "ls", "-o", "json", target).stdout).lock(t, "zk:/dead/orders").Holders[0].Age
 			return age != nil && *age > 5500
-		}, "ls", "-o", "json", target)
+		})
 		killed.Kill()
 		d := doctor(t, target)
 		for end := time.Now().Add(time.Minute); len(d.rules) == 0 && time.Now().Before(end); { // until the server notices the lost client

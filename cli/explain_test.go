@@ -22,15 +22,6 @@ import (
 
 const explainWidth = 96
 
-// listedWords returns the words that explain lists.
-func listedWords(t *testing.T) (words []string) {
-	t.Helper()
-	for line := range strings.Lines(run(t, "explain").stdout) {
-		words = append(words, strings.Fields(line)[1])
-	}
-	return words
-}
-
 // shownWords returns the first group of each match of a pattern in the sources below a folder.
 func shownWords(t *testing.T, dir, pattern string) map[string]string {
 	t.Helper()
@@ -113,7 +104,8 @@ func TestEveryWordIsExplained(t *testing.T) {
 	if got := run(t, "explain", "no-such"); got.code != app.ExitUsage || !strings.Contains(got.stderr, "lockscope explain") {
 		t.Errorf("%+v", got)
 	}
-	for _, name := range listedWords(t) {
+	for listed := range strings.Lines(all.stdout) {
+		name := strings.Fields(listed)[1]
 		for line := range strings.Lines(run(t, "explain", name).stdout) {
 			if ansi.StringWidth(line) > explainWidth {
 				t.Errorf("%s: a line of %d cells", name, ansi.StringWidth(line))

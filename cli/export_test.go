@@ -15,7 +15,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/lockscope/lockscope/cli/app"
 	"github.com/lockscope/lockscope/inspect/metrics"
 	"github.com/lockscope/lockscope/internal/must"
 )
@@ -38,10 +37,7 @@ func exportingAt(t *testing.T, env map[string]string, args ...string) (addr stri
 	var stdout, stderr output
 	done := make(chan int, 1)
 	go func() {
-		done <- Main(ctx, append([]string{"export", "--listen", "127.0.0.1:0"}, args...), app.Environment{
-			Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr, Now: time.Now,
-			Getenv: func(name string) string { return env[name] },
-		})
+		done <- Main(ctx, append([]string{"export", "--listen", "127.0.0.1:0"}, args...), writingTo(&stdout, &stderr, env))
 	}()
 	t.Cleanup(func() {
 		stop()

@@ -9,21 +9,6 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// await runs a command line repeatedly until its output satisfies ok.
-func await(t *testing.T, what string, ok func(outcome) bool, args ...string) outcome {
-	t.Helper()
-	deadline := time.Now().Add(60 * time.Second)
-	for {
-		got := run(t, args...)
-		if ok(got) {
-			return got
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("no %s: %+v", what, got)
-		}
-	}
-}
-
 // Every scene of the demo shows what its caption says.
 func TestDemoScenesMatchTheirCaptions(t *testing.T) {
 	t.Parallel()

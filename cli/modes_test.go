@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -27,7 +26,7 @@ type mode struct {
 // reach runs a command line, with the mode's secrets if login is set.
 func (m mode) reach(t *testing.T, ctx context.Context, login bool, args ...string) outcome {
 	t.Helper()
-	env := map[string]string{"XDG_STATE_HOME": t.TempDir(), "XDG_CONFIG_HOME": t.TempDir()}
+	env := home(t)
 	for name, value := range m.env {
 		if login {
 			env[name] = value
@@ -62,7 +61,11 @@ func (m mode) check(t *testing.T) {
 			t.Fatalf("acquire: %+v", got)
 		default:
 		}
-		name = holderOf(t, m.answered(t, ctx, "ls", "-o", "json").stdout, "it:"+m.lock)
+		for _, l := range parse(t, m.answered(t, ctx, "ls", "-o", "json").stdout).Locks {
+			if l.ID == "it:"+m.lock && len(l.Holders) > 0 {
+				name = l.Holders[0].Name
+			}
+		}
 	}
 	if got := m.answered(t, ctx, "doctor", "--fail-on", "critical"); got.code != 0 {
 		t.Errorf("doctor: %+v", got)
@@ -76,26 +79,6 @@ func (m mode) check(t *testing.T) {
 	if got := m.reach(t, ctx, false, "doctor"); len(m.env) > 0 && got.code != app.ExitUnreachable {
 		t.Errorf("without a login: %+v", got)
 	}
-}
-
-// holderOf returns the name of a lock's holder in a snapshot's JSON, or "" if it is free.
-func holderOf(t *testing.T, text, id string) string {
-	t.Helper()
-	var s struct {
-		Locks []struct {
-			ID      string
-			Holders []struct{ Name string }
-		}
-	}
-	if err := json.Unmarshal([]byte(text), &s); err != nil {
-		t.Fatalf("%v in %q", err, text)
-	}
-	for _, l := range s.Locks {
-		if l.ID == id && len(l.Holders) > 0 {
-			return l.Holders[0].Name
-		}
-	}
-	return ""
 }
 
 // operator creates an account with the line that doctor --access prints for acting, on each

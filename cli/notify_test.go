@@ -10,24 +10,20 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// awaitText polls a file that another process writes until it contains a text this many times.
-func awaitText(t *testing.T, path, text string, times int) string {
+// awaitText polls a file that another process writes until it contains a text.
+func awaitText(t *testing.T, path, text string) (all string) {
 	t.Helper()
-	for deadline := time.Now().Add(60 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	must.Become(t, path+" has "+text, func() bool {
 		got, err := os.ReadFile(path)
-		if err == nil && strings.Count(string(got), text) >= times {
-			return string(got)
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%s does not have %q %d times: %q, %v", path, text, times, got, err)
-		}
-	}
+		all = string(got)
+		return err == nil && strings.Contains(all, text)
+	})
+	return all
 }
 
 // A new and a cleared finding each reach the program and the webhook once, even if another receiver
@@ -65,10 +61,10 @@ func TestWatchNotifiesProgramAndWebhook(t *testing.T) {
 		ended <- runIn(t, ctx, env, "watch", "redis://"+server.Addr+"?match=lock:*", "--webhook", "@"+address,
 			"--exec", `(cat; env; echo "event=$LOCKSCOPE_EVENT $LOCKSCOPE_LOCK $LOCKSCOPE_FINDING $LOCKSCOPE_SEVERITY") >> `+reported)
 	}()
-	awaitText(t, reported, "event=finding redis:lock:old no-ttl warning", 1)
+	awaitText(t, reported, "event=finding redis:lock:old no-ttl warning")
 	checkEvent(t, <-posted) // after a failed attempt
 	server.Mini.Del("lock:old")
-	text := awaitText(t, reported, "event=cleared redis:lock:old no-ttl warning", 1)
+	text := awaitText(t, reported, "event=cleared redis:lock:old no-ttl warning")
 	e := checkEvent(t, <-posted)
 	if e.Event != "cleared" || e.Lock != "redis:lock:old" {
 		t.Errorf("posted %+v", e)

@@ -147,9 +147,9 @@ func pageOutcomes() map[string]func(p *page, args []string) outcome {
 // lockscope runs the program in this process.
 func (p *page) lockscope(args []string) outcome {
 	var stdout, stderr output
-	code := Main(p.tb.Context(), args, app.Environment{
-		Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr, Getenv: p.ts.Getenv, Now: time.Now,
-	})
+	environment := writingTo(&stdout, &stderr, nil)
+	environment.Getenv = p.ts.Getenv
+	code := Main(p.tb.Context(), args, environment)
 	return outcome{code, stdout.String(), stderr.String()}
 }
 

@@ -4,13 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/lockscope/lockscope/cli/app"
 	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/internal/zkserver"
@@ -76,7 +76,7 @@ func sickLocks(t *testing.T) (targets []string, want graded) {
 func TestAFindingHasOneSeverity(t *testing.T) {
 	t.Parallel()
 	targets, want := sickLocks(t)
-	env := map[string]string{"XDG_STATE_HOME": t.TempDir(), "XDG_CONFIG_HOME": t.TempDir()}
+	env := home(t)
 	ask := func(args ...string) string {
 		got := runIn(t, t.Context(), env, append(args, "--stuck-after", "1ms", "--timeout", "1m")...)
 		return got.stdout
@@ -113,10 +113,7 @@ func watched(t *testing.T, env map[string]string, targets []string, most int) gr
 	var stdout output
 	ended := make(chan int, 1)
 	go func() {
-		ended <- Main(ctx, append([]string{"watch", "-o", "jsonl", "--stuck-after", "1ms"}, targets...), app.Environment{
-			Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &output{}, Now: time.Now,
-			Getenv: func(name string) string { return env[name] },
-		})
+		ended <- Main(ctx, append([]string{"watch", "-o", "jsonl", "--stuck-after", "1ms"}, targets...), writingTo(&stdout, io.Discard, env))
 	}()
 	must.Become(t, "findings from watch", func() bool {
 		clear(got)

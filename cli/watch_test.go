@@ -2,10 +2,7 @@ package cli
 
 import (
 	"encoding/json"
-	"strings"
 	"testing"
-
-	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/lockscope/lockscope/internal/must"
 )
@@ -21,16 +18,7 @@ type event struct {
 // checkEvent checks a line of watch against the schema.
 func checkEvent(t *testing.T, line string) event {
 	t.Helper()
-	compiler := jsonschema.NewCompiler()
-	compiler.AssertFormat()
-	schema := must.Have(compiler.Compile("../docs/event.schema.json"))(t)
-	document, err := jsonschema.UnmarshalJSON(strings.NewReader(line))
-	if err != nil {
-		t.Fatalf("%v in %q", err, line)
-	}
-	if err := schema.Validate(document); err != nil {
-		t.Errorf("does not match the contract's schema: %v\n%s", err, line)
-	}
+	must.Be(t, conforms(line, "event"), nil, line)
 	var e event
 	must.Succeed(t, json.Unmarshal([]byte(line), &e))
 	return e
