@@ -18,8 +18,7 @@ func TestRecordingRestrictsOnlyRegularFiles(t *testing.T) {
 	pipe, file := filepath.Join(dir, "pipe"), filepath.Join(dir, "file")
 	must.Succeed(t, syscall.Mkfifo(pipe, 0o666))
 	must.Succeed(t, os.WriteFile(file, []byte("old"), 0o600))
-	reader, err := os.OpenFile(pipe, os.O_RDWR, 0) // or opening it for writing would block
-	must.Succeed(t, err)
+	reader := must.Have(os.OpenFile(pipe, os.O_RDWR, 0))(t) // or opening it for writing would block
 	defer reader.Close()
 	for path, want := range map[string]os.FileMode{pipe: 0o666, file: 0o600} {
 		must.Succeed(t, os.Chmod(path, 0o666)) // regardless of the umask

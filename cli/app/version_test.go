@@ -3,6 +3,8 @@ package app
 import (
 	"runtime/debug"
 	"testing"
+
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 func TestTheVersionNamesItsCommit(t *testing.T) {
@@ -24,8 +26,6 @@ func TestTheVersionNamesItsCommit(t *testing.T) {
 		{setting("vcs.revision", "0123456789abcdef", "vcs.time", "2026-01-02T03:04:05Z", "vcs.modified", "false"), "", "commit 0123456789ab, 2026-01-02T03:04:05Z, "},
 		{setting("vcs.revision", "01", "vcs.modified", "true"), "", "commit 01 with changes, "},
 	} {
-		if got := built(tt.info, tt.given); got != tt.want {
-			t.Errorf("%q, want %q", got, tt.want)
-		}
+		must.Equal(t, built(tt.info, tt.given), tt.want)
 	}
 }

@@ -51,29 +51,17 @@ func TestLabAcquiresReentersAndReleases(t *testing.T) {
 		{Lock: lockID(t, "zk:/lab/one"), Kind: "mutex", Recipe: "curator"},
 		{Lock: lockID(t, "redis:lock:one"), Kind: "redlock", TTL: 30 * time.Second},
 	} {
-		hold, err := l.Acquire(t.Context(), o, ignoreWaiting)
-		if err != nil {
-			t.Fatalf("%s: %v", o.Lock, err)
-		}
+		hold := must.Have(l.Acquire(t.Context(), o, ignoreWaiting))(t)
 		if left, ok := hold.Deadline(); !ok || time.Until(left) <= 0 || hold.Name() == "" {
 			t.Errorf("%s: held until %v, as %q", o.Lock, left, hold.Name())
 		}
 		try := o
 		try.Try = true
-		if _, err := l.Acquire(t.Context(), try, ignoreWaiting); !errors.Is(err, lockops.ErrHeld) {
-			t.Errorf("%s: taken twice: %v", o.Lock, err)
-		}
-		inner, err := hold.Reenter(t.Context())
-		if err != nil {
-			t.Fatalf("%s: %v", o.Lock, err)
-		}
-		if err := errors.Join(hold.Extend(t.Context()), hold.Release(t.Context()), inner.Release(t.Context())); err != nil {
-			t.Errorf("%s: %v", o.Lock, err)
-		}
-		again, err := l.Acquire(t.Context(), try, ignoreWaiting)
-		if err != nil {
-			t.Fatalf("%s: not free after the last release: %v", o.Lock, err)
-		}
+		_, err := l.Acquire(t.Context(), try, ignoreWaiting)
+		must.Be(t, err, lockops.ErrHeld, o.Lock, "taken twice")
+		inner := must.Have(hold.Reenter(t.Context()))(t)
+		must.Be(t, errors.Join(hold.Extend(t.Context()), hold.Release(t.Context()), inner.Release(t.Context())), nil, o.Lock)
+		again := must.Have(l.Acquire(t.Context(), try, ignoreWaiting))(t) // free after the last release
 		must.Be(t, again.Release(t.Context()), nil)
 	}
 }
@@ -118,13 +106,10 @@ func TestClosedLabReleasesItsLocks(t *testing.T) {
 		first := labOn(t, "redis://"+masters[0].Addr)
 		must.Have(first.Acquire(t.Context(), o, ignoreWaiting))(t)
 		first.Close()
-		if _, err := first.Acquire(t.Context(), o, ignoreWaiting); !errors.Is(err, lockops.ErrClosed) {
-			t.Errorf("taken after the end: %v", err)
-		}
+		_, err := first.Acquire(t.Context(), o, ignoreWaiting)
+		must.Be(t, err, lockops.ErrClosed, "taken after the end")
 		second := labOn(t, "redis://"+masters[0].Addr)
-		if _, err := second.Acquire(t.Context(), o, ignoreWaiting); err != nil {
-			t.Errorf("not released: %v", err)
-		}
+		must.Have(second.Acquire(t.Context(), o, ignoreWaiting))(t)
 		second.Close()
 	})
 }

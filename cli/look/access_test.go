@@ -36,9 +36,7 @@ func TestAccessListsDecideWhoMayAct(t *testing.T) {
 		"by certificate": {zkAll("x509", "CN=you,O=us"), login, "unknown"}, // may be our certificate
 		"in two entries": {append(zk.WorldACL(zk.PermCreate), zk.DigestACL(zk.PermDelete, "ops", "s")...), login, "yes"},
 	} {
-		if got := allowed(tt.list, tt.login); got.May != tt.may {
-			t.Errorf("%s: %+v, want %s", name, got, tt.may)
-		}
+		must.Equal(t, allowed(tt.list, tt.login).May, tt.may, name)
 	}
 }
 

@@ -55,13 +55,10 @@ func TestDoctorPrintsVerdictThenWorstFinding(t *testing.T) {
 			var stdout, stderr bytes.Buffer
 			a := &app.App{Environment: app.Environment{Stdout: &stdout, Stderr: &stderr}}
 			err := printDiagnosis(a, inspect.NewSnapshot(time.Now(), tt.backends, tt.locks), "text", tt.threshold.Rank(), false)
-			if code := app.ExitCode(err); code != tt.code {
-				t.Errorf("exit code %d (%v), want %d", code, err, tt.code)
-			}
+			must.Equal(t, app.ExitCode(err), tt.code, err, "exit code")
 			rest := stdout.String()
-			if first, _, _ := strings.Cut(rest, "\n"); first != tt.first {
-				t.Errorf("the answer is %q, want %q", first, tt.first)
-			}
+			first, _, _ := strings.Cut(rest, "\n")
+			must.Equal(t, first, tt.first, "the answer")
 			for _, text := range tt.order {
 				_, after, found := strings.Cut(rest, text)
 				if !found {
@@ -69,9 +66,7 @@ func TestDoctorPrintsVerdictThenWorstFinding(t *testing.T) {
 				}
 				rest = after
 			}
-			if strings.Contains(stdout.String(), "\x1b") {
-				t.Errorf("control characters from a server: %q", stdout.String())
-			}
+			must.True(t, !strings.Contains(stdout.String(), "\x1b"), "control characters from a server:", stdout.String())
 		})
 	}
 }

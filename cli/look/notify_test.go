@@ -33,20 +33,14 @@ func TestMutedAndMinorFindingsStayQuiet(t *testing.T) {
 	}
 	n := &notifying{App: &app.App{}, least: inspect.Warning.Rank(), open: make(map[string]reported)}
 	muted := inspect.Finding{Rule: "no-ttl", Severity: inspect.Warning, Muted: &inspect.Muted{}}
-	if got := looks(t, n, snapshot(inspect.Finding{Rule: "blind", Severity: inspect.Info}, muted)); len(got) != 0 {
-		t.Errorf("reported %q", got)
-	}
+	must.Same(t, looks(t, n, snapshot(inspect.Finding{Rule: "blind", Severity: inspect.Info}, muted)), nil, "reported")
 	muted.Muted = nil // unmuted, with no event
-	if got := looks(t, n, snapshot(muted)); len(got) != 1 || got[0] != "redis:lock:a no-ttl warning" {
-		t.Errorf("reported %q", got)
-	}
+	must.Same(t, looks(t, n, snapshot(muted)), []string{"redis:lock:a no-ttl warning"}, "reported")
 	empty := snapshot()
 	looks(t, n, empty)
 	must.Equal(t, len(n.open), 1, "open findings before the cleared event", n.open)
 	empty.Dropped = 1 // the cleared event may be among the dropped ones
-	if got := looks(t, n, empty); len(got) != 0 {
-		t.Errorf("still open: %q", got)
-	}
+	must.Same(t, looks(t, n, empty), nil, "still open")
 }
 
 func TestBackendStateDeterminesLevel(t *testing.T) {

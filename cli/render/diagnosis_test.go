@@ -20,9 +20,7 @@ func TestLongEnumerationsEndInCount(t *testing.T) {
 func TestWorstFinding(t *testing.T) {
 	l := &inspect.Lock{Findings: []inspect.Finding{oneFinding("blind", inspect.Info), oneFinding("deadlock", inspect.Critical), oneFinding("herd", inspect.Warning)}}
 	must.Equal(t, worst(l), "critical: deadlock")
-	if got := worst(&inspect.Lock{}); got != "" { // a dash in the table
-		t.Errorf("%q", got)
-	}
+	must.Equal(t, worst(&inspect.Lock{}), "") // a dash in the table
 }
 
 func TestAdvisedCommandsGetTheirOwnLine(t *testing.T) {
@@ -50,9 +48,7 @@ func TestDoctorNamesADeadMember(t *testing.T) {
 	b := &inspect.Backend{Name: "zk", State: inspect.Connected, Servers: []inspect.Server{{Addr: "z1:2181", State: inspect.ServerUp}, {Addr: "z2:2181", State: inspect.ServerDown, Error: "connection\x1b[2J refused"}}}
 	text := Report(inspect.NewSnapshot(time.Now(), []*inspect.Backend{b}, nil), nil)
 	for _, want := range []string{"partial view", "NOT SEEN", "server z2:2181 is down", "refused"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("lacks %q:\n%s", want, text)
-		}
+		must.Contain(t, text, want)
 	}
 	must.True(t, !strings.Contains(text, "\x1b"), "control characters from a server:", text)
 }

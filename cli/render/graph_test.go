@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 func TestLockGraph(t *testing.T) {
@@ -33,8 +34,6 @@ func TestLockGraph(t *testing.T) {
   c1 -->|waits for| c0
 `,
 	} {
-		if got := LockGraph(l, form); got != want {
-			t.Errorf("%s:\n%s\nwant\n%s", form, got, want)
-		}
+		must.Equal(t, LockGraph(l, form), want, form)
 	}
 }

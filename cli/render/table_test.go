@@ -7,6 +7,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/lockscope/lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 func TestTableFitsItsWidth(t *testing.T) {
@@ -20,9 +21,7 @@ func TestTableFitsItsWidth(t *testing.T) {
 	}
 	whole := tab.render(0)
 	for _, text := range append(append([]string{}, tab.rows[0]...), "SURE", "FINDING") {
-		if !strings.Contains(whole, text) {
-			t.Errorf("without a terminal, the table lacks %q:\n%s", text, whole)
-		}
+		must.Contain(t, whole, text, "without a terminal")
 	}
 	for width := 60; width < 260; width++ {
 		for line := range strings.Lines(tab.render(width)) {

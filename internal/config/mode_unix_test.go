@@ -73,9 +73,7 @@ func TestAPodMayReadItsSecrets(t *testing.T) {
 		{file{0, 65532, 0o460}, true},
 		{file{65532, 65532, 0o440}, true},
 	} {
-		if pod.othersRead(tt.file) != tt.others {
-			t.Errorf("%+v: readable by others is %t", tt.file, !tt.others)
-		}
+		must.Equal(t, pod.othersRead(tt.file), tt.others, tt.file, "readable by others")
 	}
 	if root := (user{groups: []int{65532}}); !root.othersRead(file{0, 65532, 0o440}) {
 		t.Error("root accepted a secret that a group may read")

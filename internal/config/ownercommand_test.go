@@ -3,6 +3,8 @@ package config
 import (
 	"strings"
 	"testing"
+
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 func TestOwnerCommandIsCompleteAndSafe(t *testing.T) {
@@ -36,7 +38,5 @@ func TestOwnerCommandIsChecked(t *testing.T) {
 			t.Errorf("%q: %v", template, err)
 		}
 	}
-	if err := OwnerCommand("ssh {host} jstack {pid} # {library_id}").check(); err != nil {
-		t.Error(err)
-	}
+	must.Be(t, OwnerCommand("ssh {host} jstack {pid} # {library_id}").check(), nil)
 }

@@ -114,9 +114,8 @@ func TestHungPasswordCommandIsStopped(t *testing.T) {
 			_ = child.Kill() // if the command has started it
 		}
 	})
-	targets, err := p.Parsed()
-	must.Succeed(t, err)
-	err = p.Secrets(t.Context(), From{Getenv: none, Stderr: os.Stderr, Within: 50 * time.Millisecond}, targets)
+	targets := must.Have(p.Parsed())(t)
+	err := p.Secrets(t.Context(), From{Getenv: none, Stderr: os.Stderr, Within: 50 * time.Millisecond}, targets)
 	if err == nil || !strings.Contains(err.Error(), "--timeout") {
 		t.Errorf("%v, want a hint to use --timeout", err)
 	}

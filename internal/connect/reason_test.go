@@ -9,6 +9,8 @@ import (
 	"net"
 	"testing"
 	"time"
+
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 func TestReason(t *testing.T) {
@@ -31,12 +33,8 @@ func TestReason(t *testing.T) {
 		"connection lost":       io.EOF,
 		"NOAUTH needed":         errors.New("NOAUTH needed"),
 	} {
-		if got := Reason(err); got != want {
-			t.Errorf("%v: %q, want %q", err, got, want)
-		}
-		if err := Plain(err); err.Error() != want {
-			t.Errorf("plain: %q, want %q", err, want)
-		}
+		must.Equal(t, Reason(err), want, err)
+		must.Equal(t, Plain(err).Error(), want, "plain")
 	}
 	if err := (&DialError{"z:1", refused}); err.Error() != "zookeeper z:1: connection refused" || Reason(fmt.Errorf("x: %w", err)) != "connection refused" || !Unreachable(err) {
 		t.Errorf("%q, %q", err, Reason(err))
@@ -47,14 +45,10 @@ func TestReason(t *testing.T) {
 		&tls.CertificateVerificationError{Err: io.EOF},
 		&net.OpError{Op: "remote error", Err: errors.New("tls: bad certificate")}, &net.DNSError{IsTimeout: true},
 	} {
-		if !Ours(fmt.Errorf("master a: %w", err)) {
-			t.Errorf("%T is not recognized as ours", err)
-		}
+		must.True(t, Ours(fmt.Errorf("master a: %w", err)), err, "is not recognized as ours")
 	}
 	for _, err := range []error{refused, io.EOF, context.DeadlineExceeded, &net.DNSError{IsNotFound: true}} {
-		if Ours(err) {
-			t.Errorf("%v is mistaken for ours", err)
-		}
+		must.True(t, !Ours(err), err, "is mistaken for ours")
 	}
 	if Plain(nil) != nil || !errors.Is(Plain(refused), refused) || Unreachable(errors.New("x")) {
 		t.Error("the cause is lost")

@@ -73,8 +73,8 @@ func TestCertificatePathExpandsTilde(t *testing.T) {
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 	must.Succeed(t, os.WriteFile(filepath.Join(home, "ca.pem"), ca, 0o600))
 	config := must.Have((&TLS{CA: "~/ca.pem"}).Config())(t)
-	conn, err := tlsDialer(new(net.Dialer).DialContext, config, nil)(t.Context(), "tcp", server.Listener.Addr().String())
-	must.Succeed(t, err)
+	dial := tlsDialer(new(net.Dialer).DialContext, config, nil)
+	conn := must.Have(dial(t.Context(), "tcp", server.Listener.Addr().String()))(t)
 	conn.Close()
 	if _, err := (&TLS{CA: "~/none.pem"}).Config(); err == nil || !strings.Contains(err.Error(), home) {
 		t.Errorf("%v does not name the file", err)

@@ -64,9 +64,7 @@ func TestParseTargets(t *testing.T) {
 	} {
 		got, err := ParseTargets(strings.Fields(tt.urls))
 		must.Be(t, err, nil, tt.name)
-		if diff := cmp.Diff(tt.want, got); diff != "" {
-			t.Errorf("%s: -want +got\n%s", tt.name, diff)
-		}
+		must.Equal(t, cmp.Diff(tt.want, got), "", tt.name, "-want +got")
 	}
 }
 
