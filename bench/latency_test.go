@@ -41,8 +41,7 @@ func BenchmarkChangeToSnapshot(b *testing.B) {
 	}{{"redis-push", []string{"lock:*"}}, {"redis-push-of-all-keys", []string{"*lock*"}}} {
 		b.Run(mode.name, func(b *testing.B) {
 			server := servertest.StartRedis(b)
-			client := redis.NewClient(&redis.Options{Addr: server.Addr})
-			b.Cleanup(func() { client.Close() })
+			client := server.Client(b)
 			measureChanges(b, redisSource(server, mode.match), func(id inspect.ID) func() inspect.Untrusted {
 				return redisValues(b, client, id.Path, 0)
 			})
@@ -197,8 +196,7 @@ func measureChanges(b *testing.B, source inspect.Source, newLock func(inspect.ID
 // measureExpiries lets keys expire and reports the time until a snapshot without them.
 func measureExpiries(b *testing.B) {
 	server := servertest.StartRedis(b)
-	client := redis.NewClient(&redis.Options{Addr: server.Addr})
-	b.Cleanup(func() { client.Close() })
+	client := server.Client(b)
 	e := newExpectations()
 	e.watch(b, redisSource(server, []string{"lock:*"}))
 	for b.Loop() {

@@ -16,9 +16,6 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/lockscope/lockscope/inspect"
-	"github.com/lockscope/lockscope/inspect/finding"
-	"github.com/lockscope/lockscope/inspect/zksource"
 	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
@@ -39,13 +36,7 @@ var yieldBy = flag.String("yield", "nice -n 19",
 // the server's processor time for a look, without the other program's share. Observers run at a
 // lower priority (-yield), as if on another machine.
 func BenchmarkNeighbour(b *testing.B) {
-	server := servertest.StartZooKeeper(b)
-	var clients []*zk.Conn
-	for range 5 {
-		clients = append(clients, connect(b, server.Addr))
-	}
-	large.plant(b, clients...)
-	large.watch(b, clients)
+	server, _ := startLarge(b)
 	program := buildProgram(b)
 	for name, look := range map[string]func(b *testing.B) (end func()){ // nil: it does not watch
 		"screen": func(b *testing.B) (end func()) { return startScreen(b, server.Addr) },
@@ -145,15 +136,9 @@ func startScreen(b *testing.B, addr string) (end func()) {
 // its input does.
 func beScreen(addr string) error {
 	ctx, cancel := context.WithCancel(context.Background())
-	source := zksource.New(zksource.Config{Backend: "s", Servers: []string{addr}, Roots: []string{"/locks"}})
-	observer := inspect.NewObserver(time.Now, source)
-	observer.Diagnose(finding.Rules(), 10*time.Minute)
-	ended := make(chan struct{})
-	go func() {
-		observer.Run(ctx)
-		close(ended)
-	}()
-	defer func() { cancel(); <-ended }()
+	observer, end := observeLarge(ctx, addr)
+	defer end()
+	defer cancel()
 	sub := observer.Subscribe()
 	defer sub.Close()
 	printed := make(chan error, 1)
@@ -195,9 +180,7 @@ func startNeighbour(b *testing.B, addr string) *neighbour {
 	n := &neighbour{cmd: exec.Command(os.Args[0])}
 	n.cmd.Env = append(os.Environ(), neighbourAddr+"="+addr)
 	n.cmd.Stderr = os.Stderr
-	hold := must.Have(n.cmd.StdinPipe())(b)
-	out := must.Have(n.cmd.StdoutPipe())(b)
-	n.hold, n.out = hold, out
+	n.hold, n.out = must.Have(n.cmd.StdinPipe())(b), must.Have(n.cmd.StdoutPipe())(b)
 	must.Succeed(b, n.cmd.Start())
 	return n
 }

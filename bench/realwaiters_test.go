@@ -3,8 +3,6 @@ package bench
 import (
 	"context"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -96,16 +94,5 @@ func TestRealClientsTakeReleasedLocks(t *testing.T) {
 // asks counts the server's calls of the commands that take locks.
 func asks(t *testing.T, c *redis.Client) int {
 	t.Helper()
-	stats := must.Have(c.Info(t.Context(), "commandstats").Result())(t)
-	n := 0
-	for line := range strings.Lines(stats) {
-		for _, command := range []string{"set", "eval", "evalsha"} {
-			if rest, ok := strings.CutPrefix(line, "cmdstat_"+command+":calls="); ok {
-				calls, _, _ := strings.Cut(rest, ",")
-				many := must.Have(strconv.Atoi(calls))(t)
-				n += many
-			}
-		}
-	}
-	return n
+	return calls(t, c, "set", "eval", "evalsha")
 }

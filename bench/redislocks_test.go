@@ -12,7 +12,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -21,6 +20,7 @@ import (
 
 	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/lockops"
 )
 
 const lockTTL = 10 * time.Second
@@ -34,20 +34,13 @@ if n then redis.call('SET', KEYS[1], n, 'PX', 10000) redis.call('PUBLISH', n, ''
 	handNumber atomic.Int64
 )
 
-// processor returns the processor time of this process so far.
-func processor() time.Duration {
-	var u syscall.Rusage
-	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
 // BenchmarkRedisLockAlone measures uncontended locks, each peer in turn, in several rounds.
 func BenchmarkRedisLockAlone(b *testing.B) {
-	alone(b, startMasters(b, 1), []peer{rawFloor(), bsmLock(), redsyncLock("redsync"), ourMutex(), ourFairMutex()})
+	alone(b, startMasters(b, 1), []peer{rawFloor(), bsmLock(), redsyncLock("redsync"), ours("lockops", lockops.NewRedisMutex), ours("lockops-fair", lockops.NewRedisFairMutex)})
 }
 
 func BenchmarkRedlockAlone(b *testing.B) {
-	alone(b, startMasters(b, 5), []peer{rawFloor(), redsyncLock("redsync-failfast", redsync.WithFailFast(true)), redsyncLock("redsync"), ourRedlock()})
+	alone(b, startMasters(b, 5), []peer{rawFloor(), redsyncLock("redsync-failfast", redsync.WithFailFast(true)), redsyncLock("redsync"), ours("lockops", lockops.NewRedlock)})
 }
 
 var link = flag.Duration("link", 0, "the round trip to the Redis servers of lock benchmarks, e.g. 1ms")
@@ -84,9 +77,9 @@ func alone(b *testing.B, masters []*servertest.Redis, peers []peer) {
 		for range aloneRounds {
 			for i, p := range peers {
 				c := p.join(b, masters, "lock:alone:"+p.name)
-				used := processor()
+				used := processTime()
 				times, count := cycles(b, p.name, c)
-				used = processor() - used
+				used = processTime() - used
 				c.close()
 				p50[i] = append(p50[i], float64(times[len(times)/2].Nanoseconds())/1e3)
 				cpu[i] = append(cpu[i], float64(used.Nanoseconds())/1e3/float64(len(times)+warmUp))
@@ -138,11 +131,11 @@ func median(values []float64) float64 {
 
 // BenchmarkRedisLockContended lets 8 and 64 clients take turns on a lock as fast as they can.
 func BenchmarkRedisLockContended(b *testing.B) {
-	compare(b, startMasters(b, 1), []peer{bareHandOff(), rueidisLock(), ourMutex(), ourFairMutex()})
+	compare(b, startMasters(b, 1), []peer{bareHandOff(), rueidisLock(), ours("lockops", lockops.NewRedisMutex), ours("lockops-fair", lockops.NewRedisFairMutex)})
 }
 
 func BenchmarkRedlockContended(b *testing.B) {
-	compare(b, startMasters(b, 5), []peer{inTurns(), redsyncLock("redsync"), ourRedlock()})
+	compare(b, startMasters(b, 5), []peer{inTurns(), redsyncLock("redsync"), ours("lockops", lockops.NewRedlock)})
 }
 
 // compare measures 8 and 64 clients, each peer in turn, as the medians of several rounds.
@@ -298,18 +291,8 @@ func commands(b *testing.B, masters []*servertest.Redis) (n int) {
 	b.Helper()
 	for _, m := range masters {
 		c := client(m)
-		stats, err := c.Info(b.Context(), "commandstats").Result()
+		n += calls(b, c, onWire...)
 		c.Close()
-		must.Succeed(b, err)
-		for line := range strings.Lines(stats) {
-			name, rest, ok := strings.Cut(strings.TrimPrefix(line, "cmdstat_"), ":calls=")
-			if !ok || !onWire[name] {
-				continue
-			}
-			calls, _, _ := strings.Cut(rest, ",")
-			i, _ := strconv.Atoi(calls)
-			n += i
-		}
 	}
 	return n
 }
@@ -317,4 +300,17 @@ func commands(b *testing.B, masters []*servertest.Redis) (n int) {
 // onWire are the commands that the measured peers send outside of scripts. redsync and rueidislock
 // also send SET and GET directly. These cannot be told from those in other peers' scripts, so they
 // are not counted, and the numbers of redsync and rueidislock are too low.
-var onWire = map[string]bool{"evalsha": true, "eval": true, "subscribe": true, "unsubscribe": true, "ping": true, "info": true}
+var onWire = []string{"evalsha", "eval", "subscribe", "unsubscribe", "ping", "info"}
+
+// calls counts a server's calls of some commands.
+func calls(t testing.TB, c *redis.Client, commands ...string) (n int) {
+	t.Helper()
+	for line := range strings.Lines(must.Have(c.Info(t.Context(), "commandstats").Result())(t)) {
+		name, rest, ok := strings.Cut(strings.TrimPrefix(line, "cmdstat_"), ":calls=")
+		if ok && slices.Contains(commands, name) {
+			count, _, _ := strings.Cut(rest, ",")
+			n += must.Have(strconv.Atoi(count))(t)
+		}
+	}
+	return n
+}

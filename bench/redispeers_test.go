@@ -47,12 +47,11 @@ func newSession(b *testing.B, masters []*servertest.Redis) *lockops.RedisSession
 	for _, m := range masters {
 		options = append(options, &redis.UniversalOptions{Addrs: []string{m.Addr}})
 	}
-	s := must.Have(lockops.NewRedisSession(b.Context(), options))(b)
-	return s
+	return must.Have(lockops.NewRedisSession(b.Context(), options))(b)
 }
 
 // ours is a lock of package lockops.
-func ours(name string, lock func(*lockops.RedisSession, string, ...lockops.Option) lockops.Locker) peer {
+func ours[L lockops.Locker](name string, lock func(*lockops.RedisSession, string, ...lockops.Option) L) peer {
 	return peer{name, func(b *testing.B, masters []*servertest.Redis, key string) contender {
 		s := newSession(b, masters)
 		l := lock(s, key, lockops.WithTTL(lockTTL))
@@ -64,24 +63,6 @@ func ours(name string, lock func(*lockops.RedisSession, string, ...lockops.Optio
 			return func() error { return h.Release(context.Background()) }, nil
 		}, s.Close}
 	}}
-}
-
-func ourMutex() peer {
-	return ours("lockops", func(s *lockops.RedisSession, key string, o ...lockops.Option) lockops.Locker {
-		return lockops.NewRedisMutex(s, key, o...)
-	})
-}
-
-func ourFairMutex() peer {
-	return ours("lockops-fair", func(s *lockops.RedisSession, key string, o ...lockops.Option) lockops.Locker {
-		return lockops.NewRedisFairMutex(s, key, o...)
-	})
-}
-
-func ourRedlock() peer {
-	return ours("lockops", func(s *lockops.RedisSession, key string, o ...lockops.Option) lockops.Locker {
-		return lockops.NewRedlock(s, key, o...)
-	})
 }
 
 func bsmLock() peer {

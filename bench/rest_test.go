@@ -2,7 +2,6 @@ package bench
 
 import (
 	"bufio"
-	"context"
 	"fmt"
 	"io"
 	"net"
@@ -57,8 +56,7 @@ func BenchmarkAtRest(b *testing.B) {
 	for name, match := range map[string]string{"redis-push": "lock:*", "redis-poll": "*lock*"} {
 		b.Run(name, func(b *testing.B) {
 			server := servertest.StartRedis(b)
-			client := redis.NewClient(&redis.Options{Addr: server.Addr})
-			b.Cleanup(func() { client.Close() })
+			client := server.Client(b)
 			for i := range 1000 {
 				must.Succeed(b, client.Set(b.Context(), fmt.Sprintf("lock:%d", i), fmt.Sprintf("%032d", i), time.Hour).Err())
 			}
@@ -81,22 +79,16 @@ func mustLock(b *testing.B, conn *zk.Conn, dir string, flags int32) {
 func perSecond(b *testing.B, source inspect.Source, others float64, counter func() float64) {
 	for b.Loop() {
 		observer := inspect.NewObserver(time.Now, source)
-		ctx, cancel := context.WithCancel(b.Context())
-		ended := make(chan struct{})
-		go func() {
-			observer.Run(ctx)
-			close(ended)
-		}()
+		end := run(b.Context(), observer)
 		sub := observer.Subscribe()
 		for s := observer.Snapshot(); s.Len() < 1000 || !s.Backends[0].FirstPass; {
-			next := must.Have(sub.Next(ctx))(b)
-			s = next
+			s = must.Have(sub.Next(b.Context()))(b)
 		}
 		time.Sleep(untilRest) // the end of the first pass, and the extra requests after a server's start
 		// The source reports its heartbeats every few seconds; the counter is read right after a report.
 		report := func() (requests, heartbeats float64, at time.Time) {
 			for was := observer.Snapshot().Backends[0].Cost.Heartbeats; ; {
-				s := must.Have(sub.Next(ctx))(b)
+				s := must.Have(sub.Next(b.Context()))(b)
 				if n := s.Backends[0].Cost.Heartbeats; n != was {
 					return counter(), float64(n), time.Now()
 				}
@@ -111,8 +103,7 @@ func perSecond(b *testing.B, source inspect.Source, others float64, counter func
 		b.ReportMetric((beats-beatsBefore)/span, "heartbeats/s")
 		b.ReportMetric(100*(processTime()-cpu).Seconds()/span, "core-%")
 		sub.Close()
-		cancel()
-		<-ended
+		end()
 	}
 }
 
@@ -142,8 +133,7 @@ func redisCommands(b *testing.B, client *redis.Client) float64 {
 func counterIn(b *testing.B, r io.Reader, name string) float64 {
 	for lines := bufio.NewScanner(r); lines.Scan(); {
 		if value, ok := strings.CutPrefix(lines.Text(), name); ok {
-			n := must.Have(strconv.ParseFloat(strings.TrimSpace(value), 64))(b)
-			return n
+			return must.Have(strconv.ParseFloat(strings.TrimSpace(value), 64))(b)
 		}
 	}
 	b.Fatalf("no %q in the server's answer", name)

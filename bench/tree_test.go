@@ -92,16 +92,41 @@ func inMultis(b testing.TB, conn *zk.Conn, changes []any) {
 	})
 }
 
-// BenchmarkLargeZooKeeper reads 20,000 locks of five contenders each in 20 directories, with the
-// default budgets. It measures ls as its own program, and the observer of a screen.
-func BenchmarkLargeZooKeeper(b *testing.B) {
-	server := servertest.StartZooKeeper(b)
-	var clients []*zk.Conn
+// startLarge starts a server with the large tree of five clients.
+func startLarge(b *testing.B) (server *servertest.ZooKeeper, clients []*zk.Conn) {
+	b.Helper()
+	server = servertest.StartZooKeeper(b)
 	for range 5 {
 		clients = append(clients, connect(b, server.Addr))
 	}
 	large.plant(b, clients...)
 	large.watch(b, clients)
+	return server, clients
+}
+
+// observeLarge runs the observer of a screen until end is called.
+func observeLarge(ctx context.Context, addr string) (observer *inspect.Observer, end func()) {
+	source := zksource.New(zksource.Config{Backend: "s", Servers: []string{addr}, Roots: []string{"/locks"}})
+	observer = inspect.NewObserver(time.Now, source)
+	observer.Diagnose(finding.Rules(), 10*time.Minute)
+	return observer, run(ctx, observer)
+}
+
+// run runs an observer until end is called.
+func run(ctx context.Context, observer *inspect.Observer) (end func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		observer.Run(ctx)
+		close(ended)
+	}()
+	return func() { cancel(); <-ended }
+}
+
+// BenchmarkLargeZooKeeper reads 20,000 locks of five contenders each in 20 directories, with the
+// default budgets. It measures ls as its own program, and the observer of a screen.
+func BenchmarkLargeZooKeeper(b *testing.B) {
+	server, clients := startLarge(b)
 	b.Run("ls-json", func(b *testing.B) { listAsJSON(b, server.Addr) })
 	b.Run("screen", func(b *testing.B) {
 		for b.Loop() {
@@ -154,23 +179,15 @@ type largeWatch struct {
 
 func watchLarge(b *testing.B, addr string, contenders int) (w largeWatch) {
 	b.Helper()
-	source := zksource.New(zksource.Config{Backend: "s", Servers: []string{addr}, Roots: []string{"/locks"}})
-	observer := inspect.NewObserver(time.Now, source)
-	observer.Diagnose(finding.Rules(), 10*time.Minute)
-	ctx, cancel := context.WithCancel(b.Context())
-	ended := make(chan struct{})
 	start := time.Now()
-	go func() {
-		observer.Run(ctx)
-		close(ended)
-	}()
-	defer func() { cancel(); <-ended }()
+	observer, end := observeLarge(b.Context(), addr)
+	defer end()
 	sub := observer.Subscribe()
 	defer sub.Close()
 	lengths, read := map[inspect.ID]bool{}, map[inspect.ID]bool{}
 	locks := large.directories * large.locks
 	for w.complete == 0 {
-		s := must.Have(sub.Next(ctx))(b)
+		s := must.Have(sub.Next(b.Context()))(b)
 		for _, id := range s.Changed {
 			l := s.Lock(id)
 			if l == nil || l.Contention() != contenders {

@@ -218,11 +218,11 @@ func (c *zkCrowd) contend(b *testing.B) zkRound {
 		all.Go(func() { c.alternate(ctx, b, i) })
 	}
 	time.Sleep(zkRamp) // all of them are in the queue by now
-	packets, served, used := zkPackets(b, c.server.Addr), c.server.ProcessorTime(b), processor()
+	packets, served, used := zkPackets(b, c.server.Addr), c.server.ProcessorTime(b), processTime()
 	before, start := c.changes.Load(), time.Now()
 	time.Sleep(zkContendedFor) // the measured span
 	changed, took := float64(c.changes.Load()-before), time.Since(start)
-	used, served = processor()-used, c.server.ProcessorTime(b)-served
+	used, served = processTime()-used, c.server.ProcessorTime(b)-served
 	packets = zkPackets(b, c.server.Addr) - packets
 	cancel()
 	all.Wait()

@@ -1,7 +1,6 @@
 package foreign
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strconv"
@@ -21,8 +20,7 @@ func TestRedisPrograms(t *testing.T) {
 	for _, p := range programs(t, "redis") {
 		t.Run(p.file, func(t *testing.T) {
 			must.Succeed(t, client.FlushAll(t.Context()).Err())
-			entries := load(t, p)
-			for _, e := range entries {
+			for _, e := range load(t, p) {
 				replayKey(t, client, e)
 			}
 			// The default patterns, and everything.
@@ -60,28 +58,18 @@ func replayKey(t *testing.T, c *redis.Client, e entry) {
 		err = c.HSet(ctx, key, anys...).Err()
 	case "zset":
 		for pair := range slices.Chunk(values, 2) {
-			score, failed := strconv.ParseFloat(pair[1], 64)
-			if failed != nil {
-				t.Fatal(failed)
-			}
+			score := must.Have(strconv.ParseFloat(pair[1], 64))(t)
 			err = c.ZAdd(ctx, key, redis.Z{Score: score, Member: pair[0]}).Err()
 		}
 	case "stream":
-		n, failed := strconv.Atoi(values[0])
-		if failed != nil {
-			t.Fatal(failed)
-		}
-		for range n {
+		for range must.Have(strconv.Atoi(values[0]))(t) {
 			err = c.XAdd(ctx, &redis.XAddArgs{Stream: key, Values: anys[1:]}).Err()
 		}
 	default:
 		t.Fatalf("unknown kind of entry: %s", e)
 	}
 	if err == nil && ttl != "-" {
-		ms, failed := strconv.Atoi(ttl)
-		if failed != nil {
-			t.Fatal(failed)
-		}
+		ms := must.Have(strconv.Atoi(ttl))(t)
 		err = c.PExpire(ctx, key, time.Duration(ms)*time.Millisecond).Err()
 	}
 	if err != nil {
@@ -90,65 +78,43 @@ func replayKey(t *testing.T, c *redis.Client, e entry) {
 }
 
 // recordRedis reads all keys of a server.
-func recordRedis(ctx context.Context, addr string) ([]entry, error) {
-	c := redis.NewClient(&redis.Options{Addr: addr, Protocol: 2})
-	defer c.Close()
-	var entries []entry
-	keys, err := c.Keys(ctx, "*").Result()
-	if err != nil {
-		return nil, err
-	}
-	slices.Sort(keys)
-	for _, key := range keys {
-		e, err := recordKey(ctx, c, key)
-		if err != nil {
-			return nil, fmt.Errorf("%q: %w", key, err)
-		}
-		if e.kind != "none" {
+func recordRedis(t *testing.T, server *servertest.Redis) (entries []entry) {
+	c := server.Client(t)
+	for _, key := range slices.Sorted(slices.Values(must.Have(c.Keys(t.Context(), "*").Result())(t))) {
+		if e := recordKey(t, c, key); e.kind != "none" {
 			entries = append(entries, e)
 		}
 	}
-	return entries, nil
+	return entries
 }
 
-func recordKey(ctx context.Context, c *redis.Client, key string) (entry, error) {
-	kind, err := c.Type(ctx, key).Result()
-	if err != nil {
-		return entry{}, err
-	}
+func recordKey(t *testing.T, c *redis.Client, key string) entry {
+	ctx := t.Context()
+	kind := must.Have(c.Type(ctx, key).Result())(t)
 	ttl := "-"
-	if d, err := c.PTTL(ctx, key).Result(); err != nil {
-		return entry{}, err
-	} else if d > 0 {
+	if d := must.Have(c.PTTL(ctx, key).Result())(t); d > 0 {
 		ttl = strconv.FormatInt(d.Milliseconds(), 10)
 	}
-	e := entry{kind, []string{key, ttl}}
 	var values []string
+	var err error
 	switch kind {
 	case "string":
-		var v string
-		v, err = c.Get(ctx, key).Result()
-		values = []string{v}
+		values = []string{must.Have(c.Get(ctx, key).Result())(t)}
 	case "list":
 		values, err = c.LRange(ctx, key, 0, -1).Result()
 	case "set":
 		values, err = c.SMembers(ctx, key).Result()
 		slices.Sort(values)
 	case "hash":
-		var m map[string]string
-		m, err = c.HGetAll(ctx, key).Result()
-		for f, v := range m {
+		for f, v := range must.Have(c.HGetAll(ctx, key).Result())(t) {
 			values = append(values, f, v)
 		}
 	case "zset":
-		var members []redis.Z
-		members, err = c.ZRangeWithScores(ctx, key, 0, -1).Result()
-		for _, z := range members {
+		for _, z := range must.Have(c.ZRangeWithScores(ctx, key, 0, -1).Result())(t) {
 			values = append(values, z.Member.(string), strconv.FormatFloat(z.Score, 'f', -1, 64))
 		}
 	case "stream":
-		var messages []redis.XMessage
-		messages, err = c.XRange(ctx, key, "-", "+").Result()
+		messages := must.Have(c.XRange(ctx, key, "-", "+").Result())(t)
 		values = []string{strconv.Itoa(len(messages))}
 		if len(messages) > 0 {
 			for f, v := range messages[0].Values {
@@ -156,6 +122,6 @@ func recordKey(ctx context.Context, c *redis.Client, key string) (entry, error) 
 			}
 		}
 	}
-	e.fields = append(e.fields, values...)
-	return e, err
+	must.Succeed(t, err)
+	return entry{kind, append([]string{key, ttl}, values...)}
 }

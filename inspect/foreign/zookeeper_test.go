@@ -113,63 +113,41 @@ func sequence(name string) (int, bool) {
 	return n, err == nil && n >= 0
 }
 
-func clear(t *testing.T, c *zk.Conn) {
+// paths lists everything below a directory, parents first, without the server's own nodes.
+func paths(t *testing.T, c *zk.Conn, dir string) (all []string) {
 	t.Helper()
-	var below func(dir string)
-	below = func(dir string) {
-		children, _, err := c.Children(dir)
-		must.Succeed(t, err)
-		for _, child := range children {
-			path := strings.TrimSuffix(dir, "/") + "/" + child
-			if path == "/zookeeper" {
-				continue
-			}
-			below(path)
-			if err := c.Delete(path, -1); err != nil {
-				t.Fatalf("%s: %v", path, err)
-			}
+	children, _, err := c.Children(dir)
+	must.Succeed(t, err)
+	for _, child := range children {
+		if path := strings.TrimSuffix(dir, "/") + "/" + child; path != "/zookeeper" {
+			all = append(append(all, path), paths(t, c, path)...)
 		}
 	}
-	below("/")
+	return all
+}
+
+func clear(t *testing.T, c *zk.Conn) {
+	t.Helper()
+	for _, path := range slices.Backward(paths(t, c, "/")) {
+		if err := c.Delete(path, -1); err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+	}
 }
 
 // recordZooKeeper reads a server's tree and watches.
-func recordZooKeeper(server *servertest.ZooKeeper) ([]entry, error) {
-	c, _, err := zk.Connect([]string{server.Addr}, 10*time.Second, zk.WithLogInfo(false))
-	if err != nil {
-		return nil, err
-	}
-	defer c.Close()
+func recordZooKeeper(t *testing.T, server *servertest.ZooKeeper) (entries []entry) {
+	c := servertest.ConnectZooKeeper(t, server.Addr, 10*time.Second)
 	type node struct {
 		path string
 		data []byte
 		stat *zk.Stat
 	}
 	var nodes []node
-	var walk func(dir string) error
-	walk = func(dir string) error {
-		children, _, err := c.Children(dir)
-		if err != nil {
-			return err
-		}
-		for _, child := range children {
-			path := strings.TrimSuffix(dir, "/") + "/" + child
-			if path == "/zookeeper" {
-				continue
-			}
-			data, stat, err := c.Get(path)
-			if err != nil {
-				return err
-			}
-			nodes = append(nodes, node{path, data, stat})
-			if err := walk(path); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	if err := walk("/"); err != nil {
-		return nil, err
+	for _, path := range paths(t, c, "/") {
+		data, stat, err := c.Get(path)
+		must.Succeed(t, err)
+		nodes = append(nodes, node{path, data, stat})
 	}
 	slices.SortFunc(nodes, func(a, b node) int { return int(a.stat.Czxid - b.stat.Czxid) })
 	const container = -1 << 63
@@ -186,35 +164,26 @@ func recordZooKeeper(server *servertest.ZooKeeper) ([]entry, error) {
 		}
 		return strconv.Itoa(number[id])
 	}
-	var entries []entry
 	for _, n := range nodes {
 		created := (int(n.stat.Cversion) + int(n.stat.NumChildren)) / 2
 		entries = append(entries, entry{"node", []string{n.path, owner(n.stat.EphemeralOwner), strconv.Itoa(created), string(n.data)}})
 	}
-	watches, err := watchesOf(server)
-	if err != nil {
-		return nil, err
-	}
+	watches := watchesOf(t, server)
 	for _, n := range nodes {
 		for _, id := range watches[n.path] {
 			entries = append(entries, entry{"watch", []string{n.path, owner(id)}})
 		}
 	}
-	return entries, nil
+	return entries
 }
 
 // watchesOf reads which sessions watch which paths.
-func watchesOf(server *servertest.ZooKeeper) (map[string][]int64, error) {
-	resp, err := http.Get(server.Admin + "/commands/watches_by_path")
-	if err != nil {
-		return nil, err
-	}
+func watchesOf(t *testing.T, server *servertest.ZooKeeper) map[string][]int64 {
+	resp := must.Have(http.Get(server.Admin + "/commands/watches_by_path"))(t)
 	defer resp.Body.Close()
 	var table struct {
 		Paths map[string][]int64 `json:"path_to_session_ids"`
 	}
-	if err := json.NewDecoder(resp.Body).Decode(&table); err != nil {
-		return nil, err
-	}
-	return table.Paths, nil
+	must.Succeed(t, json.NewDecoder(resp.Body).Decode(&table))
+	return table.Paths
 }

@@ -190,43 +190,40 @@ func eachWay(t *testing.T, good honest, what string, bad func(once bool) inspect
 	}
 }
 
+// answering answers every request that contains word.
+func answering(word string, answer func(client io.Writer)) servertest.Answer {
+	return func(_ int, requests []byte, client io.Writer) bool {
+		asked := bytes.Contains(bytes.ToLower(requests), []byte(word))
+		if asked {
+			answer(client)
+		}
+		return asked
+	}
+}
+
 // says replies with text to every request that contains word.
 func says(word, text string) servertest.Answer {
-	return func(_ int, requests []byte, client io.Writer) bool {
-		if !bytes.Contains(bytes.ToLower(requests), []byte(word)) {
-			return false
-		}
-		_, _ = io.WriteString(client, text)
-		return true
-	}
+	return answering(word, func(client io.Writer) { _, _ = io.WriteString(client, text) })
 }
 
 // saysForever replies with begin and then with text without end.
 func saysForever(word, begin, text string) servertest.Answer {
-	return func(_ int, requests []byte, client io.Writer) bool {
-		if !bytes.Contains(bytes.ToLower(requests), []byte(word)) {
-			return false
-		}
+	return answering(word, func(client io.Writer) {
 		_, err := io.WriteString(client, begin)
 		for err == nil {
 			_, err = io.WriteString(client, text)
 		}
-		return true
-	}
+	})
 }
 
 // trickles replies with begin and then one byte every 50 ms.
 func trickles(word, begin string) servertest.Answer {
-	return func(_ int, requests []byte, client io.Writer) bool {
-		if !bytes.Contains(bytes.ToLower(requests), []byte(word)) {
-			return false
-		}
+	return answering(word, func(client io.Writer) {
 		_, err := io.WriteString(client, begin)
 		for beat := time.NewTicker(50 * time.Millisecond); err == nil; <-beat.C {
 			_, err = io.WriteString(client, "x")
 		}
-		return true
-	}
+	})
 }
 
 func TestLyingRedisIsDownAlone(t *testing.T) {
