@@ -160,3 +160,12 @@ func (e *endsBetween) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.
 		return err
 	}
 }
+
+// An empty helper key exists if its TTL is known.
+func TestEmptyHelperKeyNeedsTTL(t *testing.T) {
+	for kind, ttl := range map[recipe.KeyType]error{recipe.TypeString: nil, recipe.TypeNone: proto("NOPERM")} {
+		read := probe{query: recipe.Query{Type: recipe.TypeString}, ttl: redis.NewDurationResult(time.Minute, ttl)}
+		read.body = redis.NewStringResult("", nil)
+		must.Equal(t, read.value(first).Type, kind, "type, with", ttl)
+	}
+}
