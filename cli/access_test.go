@@ -60,9 +60,7 @@ func TestAdvisedRightsSuffice(t *testing.T) {
 				t.Errorf("%s: %s: %+v", user, args[0], o)
 			}
 		}
-		if o := as(user, "show", "redis:lock:absent", target); o.code != app.ExitNo {
-			t.Errorf("%s: a missing lock: %+v", user, o)
-		}
+		as(user, "show", "redis:lock:absent", target).wants(t, app.ExitNo, "", "", user, "shows a missing lock")
 		recording := filepath.Join(t.TempDir(), "r.jsonl")
 		if o := recordUntil(t, homeOf(t, user), "lock:kept", recording, target, "--timeout", "60s"); o.code != 0 {
 			t.Errorf("%s: record: %+v", user, o)
@@ -83,9 +81,7 @@ func TestAdvisedRightsSuffice(t *testing.T) {
 		{"contend", "redis:lock:c", target, "-n", "2", "--rounds", "2"},
 		{"kill-client", "redis:" + victim.LocalAddr().String(), target, "--yes"},
 	} {
-		if o := as("operator", args...); o.code != 0 {
-			t.Errorf("%s: %+v", args[0], o)
-		}
+		as("operator", args...).wants(t, 0, "", "", args[0])
 	}
 	for _, args := range [][]string{
 		{"acquire", "redis:lock:a", "--wait", "0"},
@@ -93,9 +89,7 @@ func TestAdvisedRightsSuffice(t *testing.T) {
 		{"acquire", "redis:lock:f", "--kind", "fair"},
 		{"contend", "redis:lock:c", "-n", "2", "--rounds", "2"},
 	} {
-		if o := as("viewer", append(args, target)...); o.code != app.ExitNo || !strings.Contains(o.stderr, "ACL SETUSER viewer +") {
-			t.Errorf("the viewer, %v: %+v", args, o)
-		}
+		as("viewer", append(args, target)...).wants(t, app.ExitNo, "", "ACL SETUSER viewer +", "the viewer:", args)
 	}
 	viewer := as("viewer", "doctor", "--access", target)
 	if viewer.code != 0 || !strings.Contains(viewer.stdout, "may act: no, its ACL denies EVALSHA") || strings.Contains(viewer.stdout, "does not see") {
@@ -138,21 +132,13 @@ func TestAdvisedZooKeeperRightsSuffice(t *testing.T) {
 		if got.code != 0 || !strings.Contains(got.stdout, "may act: "+may) || strings.Contains(got.stdout, "does not see") || strings.Contains(got.stdout, marked) {
 			t.Errorf("%s: %+v", user, got)
 		}
-		if o := as(user, "doctor"); o.code != 0 {
-			t.Errorf("%s: doctor: %+v", user, o)
-		}
+		as(user, "doctor").wants(t, 0, "", "", user, "doctor")
 	}
 	acquire := func(user string) outcome {
 		env := map[string]string{"XDG_STATE_HOME": t.TempDir(), "XDG_CONFIG_HOME": t.TempDir(), "LOCKSCOPE_ZK_AUTH": "digest:" + user + ":" + marked + user[:1]}
 		return runIn(t, t.Context(), env, "acquire", "zk:/secure/a", target, "--wait", "60s", "--", "true")
 	}
-	if o := acquire("operator"); o.code != 0 {
-		t.Errorf("operator: acquire: %+v", o)
-	}
-	if o := acquire("viewer"); o.code != app.ExitNo || !strings.Contains(o.stderr, "grant READ, CREATE and DELETE") {
-		t.Errorf("the viewer: %+v", o)
-	}
-	if o := as("nobody", "acquire", "zk:/secure/a", "--wait", "0"); o.code != app.ExitNo {
-		t.Errorf("without a login: %+v", o)
-	}
+	acquire("operator").wants(t, 0, "", "", "operator acquire")
+	acquire("viewer").wants(t, app.ExitNo, "", "grant READ, CREATE and DELETE", "the viewer")
+	as("nobody", "acquire", "zk:/secure/a", "--wait", "0").wants(t, app.ExitNo, "", "", "without a login")
 }

@@ -88,9 +88,8 @@ func TestDeadlockAcrossBothBackends(t *testing.T) {
 		t.Errorf("preview with both backends: %+v", got)
 	}
 	alone := run(t, append(slices.Clone(args), "--dry-run", "-o", "json")...)
-	if !strings.Contains(alone.stdout, `"deadlock": "unknown"`) || !strings.Contains(alone.stdout, `"not_given"`) {
-		t.Errorf("preview with one backend: %+v", alone)
-	}
+	must.Contain(t, alone.stdout, `"deadlock": "unknown"`, "preview with one backend")
+	must.Contain(t, alone.stdout, `"not_given"`, "preview with one backend")
 	if got := run(t, append(args, "--yes")...); got.code != 0 {
 		t.Fatalf("%v: %+v", args, got)
 	}

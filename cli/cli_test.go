@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -35,12 +36,11 @@ type outcome struct {
 	stdout, stderr string
 }
 
-// wants checks the exit code and looks for texts in the output.
-func (o outcome) wants(t *testing.T, code int, stdout, stderr string) {
+// wants checks the exit code and looks for texts in the output, after a note that names the run.
+func (o outcome) wants(t *testing.T, code int, stdout, stderr string, note ...any) {
 	t.Helper()
-	if o.code != code || !strings.Contains(o.stdout, stdout) || !strings.Contains(o.stderr, stderr) {
-		t.Errorf("want %d, %q and %q: %+v", code, stdout, stderr, o)
-	}
+	fits := o.code == code && strings.Contains(o.stdout, stdout) && strings.Contains(o.stderr, stderr)
+	must.True(t, fits, append(note, fmt.Sprintf("want %d, %q and %q: %+v", code, stdout, stderr, o))...)
 }
 
 // run runs a command line in this process, with its own empty home.

@@ -38,9 +38,7 @@ func TestHiddenAccessListRefusesTheLock(t *testing.T) {
 	for path, more := range map[string]int32{"/hidden": zk.PermCreate, "/digests": zk.PermCreate | zk.PermRead} {
 		must.Have(owner.Create(path, nil, 0, slices.Concat(own, zk.WorldACL(more))))(t)
 		for _, command := range [][]string{{"acquire", "zk:" + path + "/a", "--wait", "0"}, {"contend", "zk:" + path + "/a", "-n", "1", "--rounds", "1"}} {
-			if got := run(t, append(command, "zk://"+server.Addr)...); got.code != app.ExitNo || !strings.Contains(got.stderr, "--acl") {
-				t.Errorf("%s %s: %+v", command[0], path, got)
-			}
+			run(t, append(command, "zk://"+server.Addr)...).wants(t, app.ExitNo, "", "--acl", command[0], path)
 		}
 	}
 }

@@ -165,8 +165,7 @@ func runShown(t *testing.T, dir string, env []string, line string) {
 	}
 	cmd := exec.CommandContext(ctx, "bash", "-c", line)
 	cmd.Dir, cmd.Env = dir, env
-	said, err := cmd.StderrPipe()
-	must.Succeed(t, err)
+	said := must.Have(cmd.StderrPipe())(t)
 	must.Succeed(t, cmd.Start())
 	var errors strings.Builder
 	for scanner := bufio.NewScanner(said); scanner.Scan(); {
@@ -176,7 +175,7 @@ func runShown(t *testing.T, dir string, env []string, line string) {
 		}
 	}
 	_, _ = io.Copy(io.Discard, said)
-	err = cmd.Wait()
+	err := cmd.Wait()
 	allowed := map[string]int{"doctor": app.ExitNo} // these locks have findings
 	if code := cmd.ProcessState.ExitCode(); code != 0 && (code != allowed[words[1]] || code == 0) {
 		t.Errorf("%s: exit code %d, %v: %s", line, code, err, errors.String())

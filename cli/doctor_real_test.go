@@ -205,9 +205,8 @@ func TestDoctorFindsZooKeeperFaults(t *testing.T) {
 		only := "zk://" + server.Addr + "/ward/healthy?admin=" + server.Admin
 		doctor(t, only, "--stuck-after", "1h").want(t, 0, "zk:/ward/", nil)
 		doctor(t, only, "--stuck-after", "1ms").want(t, 1, "zk:/ward/", map[string][]string{"healthy": {"stuck-holder"}})
-		if d := doctor(t, only, "--stuck-after", "1ms", "--fail-on", "critical"); d.code != 0 {
-			t.Errorf("a warning below the threshold: exit code %d", d.code)
-		}
+		below := doctor(t, only, "--stuck-after", "1ms", "--fail-on", "critical")
+		must.Equal(t, below.code, 0, "a warning below the threshold: exit code")
 	})
 	t.Run("closed", func(t *testing.T) {
 		closed := &brokenServer{t: t, addr: server.Addr}

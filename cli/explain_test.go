@@ -89,9 +89,7 @@ func TestEveryWordIsExplained(t *testing.T) {
 		if got.code != 0 || !strings.Contains(got.stdout, "based on") || r.Alike != "" && !strings.Contains(got.stdout, "alike") {
 			t.Errorf("%s: %+v", r.Name, got)
 		}
-		if !strings.Contains(got.stdout, "A release (") {
-			t.Errorf("%s: no row under Releases in docs/words.md: %s", r.Name, got.stdout)
-		}
+		must.Contain(t, got.stdout, "A release (", "row under Releases in docs/words.md:", r.Name)
 	}
 	for _, q := range recipe.Queues() {
 		must.True(t, recipes[q.Name], "the recipe", q.Name, "is not explained")
@@ -101,9 +99,7 @@ func TestEveryWordIsExplained(t *testing.T) {
 			t.Errorf("explained release of an unknown recipe: %s", w.Name)
 		}
 	}
-	if got := run(t, "explain", "no-such"); got.code != app.ExitUsage || !strings.Contains(got.stderr, "lockscope explain") {
-		t.Errorf("%+v", got)
-	}
+	run(t, "explain", "no-such").wants(t, app.ExitUsage, "", "lockscope explain")
 	for listed := range strings.Lines(all.stdout) {
 		name := strings.Fields(listed)[1]
 		for line := range strings.Lines(run(t, "explain", name).stdout) {

@@ -104,12 +104,8 @@ func TestFollowingAdviceFreesHungLocks(t *testing.T) {
 	awaitGhostOwner(t, looks[0])
 	freed, followed := followAdvice(t, looks)
 	h.wantFreed(freed)
-	if diff := cmp.Diff(advisedOfLocks, slices.Sorted(maps.Keys(followed))); diff != "" {
-		t.Errorf("rules and their commands (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(before, h.inUse()); diff != "" {
-		t.Errorf("in use (-before +after):\n%s", diff)
-	}
+	must.Same(t, slices.Sorted(maps.Keys(followed)), advisedOfLocks, "rules and their commands")
+	must.Equal(t, cmp.Diff(before, h.inUse()), "", "in use (-before +after)")
 }
 
 // followAdvice runs the advised commands until none is left. It returns the locks concerned, and

@@ -260,9 +260,7 @@ func (h *redisMasters) do(t *testing.T, master int, command string) {
 	for _, word := range strings.Fields(command) {
 		args = append(args, word)
 	}
-	if err := h.masters[master].Do(t.Context(), args...).Err(); err != nil {
-		t.Fatalf("%s: %v", command, err)
-	}
+	must.Succeed(t, h.masters[master].Do(t.Context(), args...).Err())
 }
 
 // hangOnSeveral leaves values without a quorum, a value on all masters that never expires, and

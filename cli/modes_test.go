@@ -67,15 +67,9 @@ func (m mode) check(t *testing.T) {
 			}
 		}
 	}
-	if got := m.answered(t, ctx, "doctor", "--fail-on", "critical"); got.code != 0 {
-		t.Errorf("doctor: %+v", got)
-	}
-	if got := m.answered(t, ctx, "release", "it:"+m.lock, "--owner", name, "--yes"); got.code != 0 {
-		t.Errorf("release: %+v", got)
-	}
-	if got := <-held; got.code != app.ExitLost {
-		t.Errorf("the released holder: %+v", got)
-	}
+	m.answered(t, ctx, "doctor", "--fail-on", "critical").wants(t, 0, "", "", "doctor")
+	m.answered(t, ctx, "release", "it:"+m.lock, "--owner", name, "--yes").wants(t, 0, "", "", "release")
+	(<-held).wants(t, app.ExitLost, "", "", "the released holder")
 	if got := m.reach(t, ctx, false, "doctor"); len(m.env) > 0 && got.code != app.ExitUnreachable {
 		t.Errorf("without a login: %+v", got)
 	}

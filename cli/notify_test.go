@@ -71,9 +71,7 @@ func TestWatchNotifiesProgramAndWebhook(t *testing.T) {
 	}
 	end()
 	got := <-ended
-	if n := strings.Count(text, "event=finding redis:lock:old"); n != 1 {
-		t.Errorf("reported %d times: %s", n, text)
-	}
+	must.Equal(t, strings.Count(text, "event=finding redis:lock:old"), 1, "times reported in", text)
 	if all := text + got.stdout + got.stderr; got.code != 0 || strings.Contains(all, marked) || !strings.Contains(got.stderr, "--webhook: not delivered yet") {
 		t.Errorf("%+v; reported %s", got, text)
 	}

@@ -69,10 +69,7 @@ func TestARecordingEndsAtItsBound(t *testing.T) {
 	}
 	target := "redis://" + server.Addr
 	file := filepath.Join(t.TempDir(), "r.jsonl")
-	got := run(t, "record", file, target, "--max-mib", "1")
-	if got.code != app.ExitNo || !strings.Contains(got.stderr, "stopped at 1 MiB") {
-		t.Errorf("%+v", got)
-	}
+	run(t, "record", file, target, "--max-mib", "1").wants(t, app.ExitNo, "", "stopped at 1 MiB")
 	info, err := os.Stat(file)
 	if err != nil || info.Size() < 1<<20 || info.Size() > 3<<20 {
 		t.Errorf("%v, %v", info.Size(), err)
@@ -84,22 +81,16 @@ func TestARecordingEndsAtItsBound(t *testing.T) {
 	must.Succeed(t, small.Mini.Set("lock:small", "x"))
 	target = "redis://" + small.Addr
 	for _, args := range [][]string{{file, target, "--force"}, {file + "2", target, "--max-mib", "0"}} {
-		if got := recordUntil(t, home(t), "lock:small", args...); got.code != 0 {
-			t.Errorf("%v: %+v", args, got)
-		}
+		recordUntil(t, home(t), "lock:small", args...).wants(t, 0, "", "", args)
 	}
-	if got := run(t, "record", file, target, "--max-mib", "-1"); got.code != app.ExitUsage {
-		t.Errorf("%+v", got)
-	}
+	run(t, "record", file, target, "--max-mib", "-1").wants(t, app.ExitUsage, "", "")
 }
 
 func TestReplayInATerminal(t *testing.T) {
 	t.Parallel()
 	r := inTerminal(t, 140, 40, "replay", tour, "--speed", "1000")
 	s := r.awaitText("REPLAY", "READ-ONLY", "/locks/orders ", "The recording ends here")
-	if strings.Contains(s, " WRITE ") {
-		t.Errorf("writing is enabled for a recording:\n%s", s)
-	}
+	must.True(t, !strings.Contains(s, " WRITE "), "writing is enabled for a recording:", s)
 	r.keys("q")
 	must.Equal(t, r.exit(), 0, "exit code")
 }

@@ -166,10 +166,8 @@ const (
 
 func TestDemoInATerminal(t *testing.T) {
 	t.Parallel()
-	start := time.Now()
 	r := inTerminal(t, 120, 36, "demo")
 	r.awaitText("zk:/locks/", "redis:lock:", "SANDBOX")
-	t.Logf("locks on the screen after %v", time.Since(start))
 	r.awaitText("zk:/locks/orders")
 	r.keys("/", "orders", enter)
 	r.await("the filter", func(s string) bool {
@@ -206,9 +204,7 @@ func TestConcurrentDemosEndOnSignal(t *testing.T) {
 	must.True(t, !strings.Contains(a.text(), "redis:lock:invoices"), "one demo shows the locks of the other")
 	for r, s := range map[*terminalRun]os.Signal{a: os.Interrupt, b: syscall.SIGTERM} {
 		r.cmd.Process.Signal(s)
-		if code := r.exit(); code != 0 {
-			t.Errorf("exit code %d after %v", code, s)
-		}
+		must.Equal(t, r.exit(), 0, "exit code after", s)
 		must.Contain(t, r.raw.String(), "\x1b[?1049l", "the terminal was not restored")
 	}
 }
@@ -241,10 +237,8 @@ func TestScreenOnARealQueue(t *testing.T) {
 			last = at
 		}
 		peers[0].Expire(t)
-		ended := time.Now()
 		peers[1].Expect(t, "acquired")
 		r.await("worker-2 as holder", func(s string) bool { return strings.Contains(s, "● worker-2") })
-		t.Logf("handoff on the screen %v after the end of the holder's session", time.Since(ended))
 		r.keys("g", "x")
 		r.awaitText("Force-release", "worker-3", "Cancel")
 		r.keys("wrong", enter)
@@ -255,11 +249,9 @@ func TestScreenOnARealQueue(t *testing.T) {
 		r.awaitText("Force-release", "worker-3", "Cancel")
 		r.keys(strings.Split(path+"/orders", "")...)
 		r.keys("\t", enter) // Cancel is the default button
-		released := time.Now()
 		peers[2].Expect(t, "acquired")
 		r.awaitText("Released")
 		r.await("worker-3 as holder", func(s string) bool { return strings.Contains(s, "● worker-3") })
-		t.Logf("handoff on the screen %v after the release", time.Since(released))
 		r.keys(escape)
 		r.await("screen without the dialog", func(s string) bool { return !strings.Contains(s, "Force-release") })
 		r.keys("q")

@@ -50,9 +50,7 @@ func redisDo(t *testing.T, addr string, args ...string) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if err := c.Do(ctx, words...).Err(); err != nil {
-		t.Fatalf("%s: %v", args[0], err)
-	}
+	must.Succeed(t, c.Do(ctx, words...).Err())
 }
 
 // adminBehindLogin returns an AdminServer that requires TLS and HTTP Basic, and the file of its
@@ -169,12 +167,8 @@ func (g *guarded) staySecret(t *testing.T, locks []string, with func(args []stri
 	for _, lock := range locks {
 		// COMMAND prints its environment and the arguments of every process.
 		got := do("acquire", lock, "--wait", "60s", "--", "sh", "-c", "env; cat /proc/[0-9]*/cmdline | tr '\\0' ' '")
-		if got.code != 0 || !strings.Contains(got.stdout, "LOCKSCOPE_LOCK="+lock) {
-			t.Errorf("%s: %+v", lock, got)
-		}
-		if got := do("release", lock, "--owner", "nobody", "--yes", "-o", "json"); got.code != app.ExitNo {
-			t.Errorf("release of %s: %+v", lock, got)
-		}
+		got.wants(t, 0, "LOCKSCOPE_LOCK="+lock, "", lock)
+		do("release", lock, "--owner", "nobody", "--yes", "-o", "json").wants(t, app.ExitNo, "", "", "release of", lock)
 	}
 	must.Have(g.zk.CreateProtectedEphemeralSequential("/secure/b/lock-", nil, zk.AuthACL(zk.PermAll)))(t)
 	if got := do("bundle", "zk:/secure/b", "--for", "300ms", "--to", archive); got.code != 0 {

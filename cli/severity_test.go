@@ -95,9 +95,7 @@ func TestAFindingHasOneSeverity(t *testing.T) {
 	for key := range want {
 		id, _, _ := strings.Cut(key, " ")
 		var l lock
-		if err := json.Unmarshal([]byte(ask(append([]string{"show", id, "-o", "json"}, targets...)...)), &l); err != nil {
-			t.Fatalf("show %s: %v", id, err)
-		}
+		must.Succeed(t, json.Unmarshal([]byte(ask(append([]string{"show", id, "-o", "json"}, targets...)...)), &l))
 		shown.add(id, l.Findings)
 	}
 	shown.compare(t, "show", want, true)
