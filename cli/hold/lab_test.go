@@ -111,6 +111,10 @@ func TestClosedLabReleasesItsLocks(t *testing.T) {
 		second := labOn(t, "redis://"+masters[0].Addr)
 		must.Have(second.Acquire(t.Context(), o, ignoreWaiting))(t)
 		second.Close()
+		unused := labOn(t, "redis://"+masters[0].Addr)
+		unused.Close()
+		_, err = unused.Acquire(t.Context(), o, ignoreWaiting)
+		must.Be(t, err, lockops.ErrClosed, "taken by a closed lab without a session")
 	})
 }
 

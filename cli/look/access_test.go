@@ -28,6 +28,7 @@ func TestAccessListsDecideWhoMayAct(t *testing.T) {
 	}{
 		"open":           {zk.WorldACL(zk.PermAll), connect.Credentials{}, "yes"},
 		"read only":      {zk.WorldACL(zk.PermRead), login, "no"},
+		"create only":    {zk.WorldACL(zk.PermCreate), login, "no"},
 		"ours":           {digest, login, "yes"},
 		"nobody's":       {digest, connect.Credentials{}, "no"},
 		"other password": {digest, connect.Credentials{Username: "ops", Password: "x"}, "no"},
