@@ -32,46 +32,19 @@ func p99(times []time.Duration) time.Duration {
 // them.
 func observed(tb testing.TB, list []*inspect.Lock) (sub *inspect.Subscription, change func(some int)) {
 	tb.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	source := &changing{puts: make(chan []*inspect.Lock)}
-	o := inspect.NewObserver(func() time.Time { return fixture.Noon }, source)
-	sub = o.Subscribe()
-	done := make(chan struct{})
-	go func() {
-		_ = o.Run(ctx)
-		close(done)
-	}()
-	tb.Cleanup(func() {
-		cancel()
-		<-done
-	})
-	source.puts <- list
+	source := make(supplied)
+	sub = observing(tb, func() time.Time { return fixture.Noon }, source)
+	source <- inspect.Update{Backend: fixture.Backends()[0]}
+	source <- inspect.Update{Put: list}
 	r := rand.New(rand.NewPCG(1, 2))
 	return sub, func(some int) {
 		put := make([]*inspect.Lock, some)
 		for i := range put {
 			put[i] = fixture.SomeLock(list[r.IntN(len(list))].ID, r.IntN(1000))
 		}
-		source.puts <- put
+		source <- inspect.Update{Put: put}
 	}
 }
-
-// changing is a source that emits what it receives.
-type changing struct{ puts chan []*inspect.Lock }
-
-func (c *changing) Run(ctx context.Context, emit func(inspect.Update)) error {
-	emit(inspect.Update{Backend: fixture.Backends()[0]})
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case list := <-c.puts:
-			emit(inspect.Update{Put: list})
-		}
-	}
-}
-
-func (c *changing) Focus([]inspect.ID) {}
 
 // BenchmarkIdle reports the share of a core needed to show 1,000 unchanged locks.
 func BenchmarkIdle(b *testing.B) {
@@ -160,11 +133,13 @@ func keyToScreen(b *testing.B, n int) {
 	var times []time.Duration
 	begin := time.Now()
 	for b.Loop() {
-		for _, text := range []string{"Keys of this screen", ""} { // the help opens, and closes
+		for _, open := range []bool{true, false} { // the help
 			time.Sleep(rand.N(20 * time.Millisecond)) // keys come at any time of a frame
 			at := time.Now()
 			p.keys("?")
-			p.await(func(screen string) bool { return strings.Contains(screen, "Keys of this screen") == (text != "") })
+			p.await("opens or closes the help", func(screen string) bool {
+				return strings.Contains(screen, "Keys of this screen") == open
+			})
 			times = append(times, time.Since(at))
 		}
 	}

@@ -111,9 +111,7 @@ func TestGolden(t *testing.T) {
 					press(m, page.keys...)
 					fits(t, m)
 					goldenScreen(t, name, m)
-					if text := content(m); ascii && !isASCII(text) {
-						t.Errorf("not ASCII:\n%s", text)
-					}
+					must.True(t, !ascii || isASCII(content(m)), "not ASCII:\n", content(m))
 				})
 			}
 		}

@@ -137,10 +137,7 @@ func everyHintWorks(t *testing.T, m *Model, open func() *Model) {
 		at := x + 1
 		x += h.Width()
 		key := hintKey(&h.Action)
-		if key == "" {
-			t.Errorf("the hint %q is not a key", h.Text())
-			continue
-		}
+		must.True(t, key != "", h.Text(), "is not a key")
 		pressed, clicked := open(), open()
 		click := tea.MouseClickMsg{X: at, Y: m.height - 1, Button: tea.MouseLeft}
 		must.True(t, !silent(pressed, func() tea.Cmd { return send(pressed, keyPress(key)) }), h.Text(), "does nothing")

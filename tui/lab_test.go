@@ -347,9 +347,7 @@ func TestLabGolden(t *testing.T) {
 					}
 				}
 				golden(t, name, text)
-				if ascii && !isASCII(text) {
-					t.Errorf("not ASCII:\n%s", text)
-				}
+				must.True(t, !ascii || isASCII(text), "not ASCII:\n", text)
 				s.Runs.End()
 			})
 		}

@@ -138,9 +138,10 @@ func contending(t *testing.T, f *fakeLab, o Options, width, height int) *Model {
 func TestQueueIsFairerThanRace(t *testing.T) {
 	f := newFakeLab()
 	m := contending(t, f, Options{}, 120, 36)
-	if len(f.runs) != 2 || f.runs[0].order.Target != "mutex" || f.runs[1].order.Target != "mutex on one master" || f.runs[0].order.Seed != f.runs[1].order.Seed {
-		t.Fatalf("%+v", f.runs)
-	}
+	queue, race := f.runs[0].order, f.runs[1].order
+	must.Equal(t, len(f.runs), 2, "runs")
+	must.Same(t, []string{queue.Target, race.Target}, []string{"mutex", "mutex on one master"})
+	must.Equal(t, queue.Seed, race.Seed, "seed")
 	wantText(t, m, "6 workers, hold ~150ms", "first come, first served", "a race: 38% overtakes", "p50 0.84ms, p99 25.1ms", "overlaps  none", "overtakes none", "longest #2 2.1s")
 	press(m, "n")
 	must.True(t, !m.HasDialog(), "n opened a form during a run")

@@ -98,9 +98,9 @@ func TestOneMarkedRow(t *testing.T) {
 		before := marked()
 		press(m, "tab")
 		after := marked()
-		if len(before) != 1 || !strings.Contains(before[0], "split 2") || len(after) != 1 || !strings.Contains(after[0], "10.2.1.1:6379") {
-			t.Errorf("%d wide: the table's %q, then the chain's %q", size.width, before, after)
-		}
+		must.True(t, len(before) == 1 && len(after) == 1, size.width, "wide: marked", before, "then", after)
+		must.Contain(t, before[0], "split 2")
+		must.Contain(t, after[0], "10.2.1.1:6379")
 	}
 }
 

@@ -112,9 +112,9 @@ func TestPaletteSearchesManyLocks(t *testing.T) {
 func TestLockSearchListsBestMatchesFirst(t *testing.T) {
 	s := inspect.NewSnapshot(fixture.Noon, nil, fixture.ManyLocks(3000))
 	f := findLocks(t.Context(), s, "LOCK-0029")
-	if f.all < 100 || len(f.locks) > mostFound || f.locks[0].well != startsPart || !strings.Contains(f.locks[0].id.Path, "lock-0029") {
-		t.Errorf("%d of %d, first %v", len(f.locks), f.all, f.locks[0])
-	}
+	must.True(t, f.all >= 100 && len(f.locks) <= mostFound, len(f.locks), "of", f.all)
+	must.Equal(t, f.locks[0].well, startsPart)
+	must.Contain(t, f.locks[0].id.Path, "lock-0029")
 	must.True(t, slices.IsSortedFunc(f.locks, func(a, b match) int { return a.well - b.well }), "not the best first")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -144,9 +144,8 @@ func TestWelcome(t *testing.T) {
 		w := &welcome{theme: model(t, Options{}, 80, 24, nil).theme, width: 80, height: 24}
 		w.Update(localFoundMsg{Targets: []string{"zk://127.0.0.1:2181", "redis://127.0.0.1:6379"}, Tried: []string{"2181", "6379", "6380"}})
 		_, cmd := w.Update(keyPress(key))
-		if cmd == nil || w.chosen != chosen {
-			t.Errorf("%s: chosen %+v", key, w.chosen)
-		}
+		must.True(t, cmd != nil, key, "does nothing")
+		must.Equal(t, w.chosen, chosen, key)
 	}
 }
 
@@ -162,32 +161,23 @@ func TestWelcomeOffersLocalServers(t *testing.T) {
 			if size.width < 80 {
 				continue
 			}
-			if !strings.Contains(text, "2181 6379") || strings.Contains(text, "No server answers") != (len(targets) == 0) || !strings.Contains(text, "demonstration") {
-				t.Errorf("%v in %d columns:\n%s", targets, size.width, text)
-			}
+			wantIn(t, text, "2181 6379", "demonstration")
+			must.Equal(t, strings.Contains(text, "No server answers"), len(targets) == 0, targets)
 			for _, target := range targets[:min(len(targets), offeredLocally)] {
 				must.Contain(t, text, "  lockscope "+target)
 			}
 		}
 	}
 	w := &welcome{theme: model(t, Options{}, 80, 24, nil).theme, width: 80, height: 24}
-	if _, cmd := w.Update(keyPress("1")); cmd != nil {
-		t.Error("a digit chose an entry that is not offered")
-	}
+	_, cmd := w.Update(keyPress("1"))
+	must.True(t, cmd == nil, "a digit chose an entry that is not offered")
 }
 
 // searching types a text into the palette of a model with many locks, and runs the search.
 func searching(t *testing.T, m *Model, text string) (answer tea.Msg) {
 	t.Helper()
 	press(m, ":")
-	var cmd tea.Cmd
-	for _, r := range text {
-		cmd = press(m, string(r))
-	}
-	if cmd == nil {
-		t.Fatal("the search is not a command")
-	}
-	return cmd()
+	return press(m, text)()
 }
 
 func TestAnotherPalettesAnswerIsDropped(t *testing.T) {

@@ -20,24 +20,44 @@ type play struct {
 	t       *testing.T
 	mu      sync.Mutex
 	now     time.Time
-	updates chan inspect.Update
+	updates supplied
 	sub     *inspect.Subscription
 	lock    *inspect.Lock
 }
 
+// supplied is a source that emits what it receives.
+type supplied chan inspect.Update
+
 // Run implements inspect.Source.
-func (p *play) Run(ctx context.Context, emit func(inspect.Update)) error {
+func (c supplied) Run(ctx context.Context, emit func(inspect.Update)) error {
 	for {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case u := <-p.updates:
+		case u := <-c:
 			emit(u)
 		}
 	}
 }
 
-func (p *play) Focus([]inspect.ID) {}
+// Focus implements inspect.Source.
+func (c supplied) Focus([]inspect.ID) {}
+
+// observing runs an observer of a source until the test ends.
+func observing(t testing.TB, clock func() time.Time, source supplied) *inspect.Subscription {
+	t.Helper()
+	observer := inspect.NewObserver(clock, source)
+	sub := observer.Subscribe()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- observer.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		must.Be(t, <-done, nil)
+		sub.Close()
+	})
+	return sub
+}
 
 func (p *play) clock() time.Time {
 	p.mu.Lock()
@@ -48,17 +68,8 @@ func (p *play) clock() time.Time {
 // playing starts a play two minutes before noon, with the lock as it is first seen.
 func playing(t *testing.T, o Options, l *inspect.Lock, width, height int) *play {
 	t.Helper()
-	p := &play{t: t, now: fixture.Ago(2 * time.Minute), updates: make(chan inspect.Update), lock: l}
-	observer := inspect.NewObserver(p.clock, p)
-	p.sub = observer.Subscribe()
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- observer.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		must.Be(t, <-done, nil)
-		p.sub.Close()
-	})
+	p := &play{t: t, now: fixture.Ago(2 * time.Minute), updates: make(supplied), lock: l}
+	p.sub = observing(t, p.clock, p.updates)
 	o.Now = p.clock
 	p.Model = model(t, o, width, height, nil)
 	backend := &inspect.Backend{

@@ -76,9 +76,8 @@ func TestConnectionAgesCountFromListing(t *testing.T) {
 	for _, after := range []time.Duration{0, 20 * time.Second} {
 		m.now = fixture.Noon.Add(after)
 		p, ok := m.Possible(l, &l.Holders[0])
-		if !ok || len(p.Connections) != 1 || len(p.Connections[0].Against) > 0 || !strings.Contains(strings.Join(p.Connections[0].For, ";"), "before the lock was taken") {
-			t.Errorf("after %v: %+v", after, p)
-		}
+		must.True(t, ok && len(p.Connections) == 1 && len(p.Connections[0].Against) == 0, "after", after, p)
+		must.Contain(t, strings.Join(p.Connections[0].For, ";"), "before the lock was taken", "after", after)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -100,27 +101,13 @@ const patience = time.Minute
 // wait waits until the screen shows all the texts.
 func (p *program) wait(texts ...string) {
 	p.t.Helper()
-	seen, screen, missing := -1, "", ""
-	for deadline := time.Now().Add(patience); ; time.Sleep(2 * time.Millisecond) {
-		if n := p.screen.written(); n != seen { // reading the screen is expensive
-			seen, screen, missing = n, p.screen.text(), ""
-			for _, text := range texts {
-				if !strings.Contains(screen, text) {
-					missing = text
-				}
-			}
-		}
-		switch {
-		case missing == "":
-			return
-		case time.Now().After(deadline):
-			p.t.Fatalf("the screen never shows %q:\n%s", missing, screen)
-		}
-	}
+	p.await(fmt.Sprintf("shows %q", texts), func(screen string) bool {
+		return !slices.ContainsFunc(texts, func(text string) bool { return !strings.Contains(screen, text) })
+	})
 }
 
 // await waits until wanted accepts the screen.
-func (p *program) await(wanted func(screen string) bool) {
+func (p *program) await(what string, wanted func(screen string) bool) {
 	p.t.Helper()
 	seen := -1
 	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
@@ -130,7 +117,7 @@ func (p *program) await(wanted func(screen string) bool) {
 			}
 		}
 		if time.Now().After(deadline) {
-			p.t.Fatalf("the screen is never accepted:\n%s", p.screen.text())
+			p.t.Fatalf("the screen never %s:\n%s", what, p.screen.text())
 		}
 	}
 }
@@ -204,9 +191,7 @@ func TestBytesPerTick(t *testing.T) {
 	clock.Unlock()
 	p.wait(" 19s", " 48s")
 	p.quiet()
-	if n := p.screen.written() - before; n > 400 {
-		t.Errorf("a tick with 30 TTLs takes %d bytes", n)
-	} else {
-		t.Logf("a tick with 30 TTLs takes %d bytes", n)
-	}
+	n := p.screen.written() - before
+	must.True(t, n <= 400, "a tick with 30 TTLs takes", n, "bytes")
+	t.Logf("a tick with 30 TTLs takes %d bytes", n)
 }
