@@ -231,13 +231,9 @@ func TestScreenKeysLeaveComparison(t *testing.T) {
 
 // Screens that need a lock show the last selected one, however they are opened.
 func TestScreensRememberTheLock(t *testing.T) {
-	for _, key := range []string{"L", "t"} {
+	for key, name := range map[string]screen.Name{"L": screen.Lab, "t": screen.Timeline} {
 		m := model(t, Options{}, 120, 36, fixture.Everything())
 		press(m, "j", "b", key)
-		name := screen.Lab
-		if key == "t" {
-			name = screen.Timeline
-		}
 		must.Equal(t, m.inFront, name, key, "opens")
 		must.Equal(t, m.front().Selected().Lock, fixture.Orders().ID, key, "is about")
 		wantText(t, m, "/locks/orders")

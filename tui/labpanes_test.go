@@ -18,9 +18,7 @@ import (
 
 func TestFaultsAndTheirEffects(t *testing.T) {
 	box := &fakeFaults{}
-	m := inLab(t, Options{Sandbox: true, Faults: box, Lab: newFakeLab()}, 120, 36, fixture.Orders().ID)
-	press(m, "tab", "tab")
-	settle(t, m, func() tea.Cmd { send(m, snapshotArrivedMsg{snapshot: m.snapshot}); return nil }())
+	m, _ := inFaults(t, Options{}, box, 120, 36)
 	wantText(t, m, "freeze the holder of /locks/orders", "now worker-3: it stays alive", "the queue grows until you thaw it", "stop master 10.2.1.1:6379")
 	settle(t, m, press(m, "enter"))
 	m.now = m.now.Add(time.Minute)
