@@ -56,7 +56,7 @@ func heldLocks(names ...string) *inspect.Snapshot {
 		l.State, l.Holders = inspect.StateHeld, []inspect.Contender{fixture.Znode(7, "worker-"+name, time.Minute, nil, 0)}
 		list = append(list, l)
 	}
-	return inspect.NewSnapshot(fixture.Noon, fixture.Backends(), list)
+	return snapshotOf(list...)
 }
 
 // Several marked locks are released one after the other, each with a preview. Refused ones are
@@ -309,7 +309,7 @@ func TestBulkLeavesOutUnsureLocks(t *testing.T) {
 	free, split, readers, possible := fixture.FreeLock(), fixture.Split(), fixture.Readers(), fixture.Orders()
 	possible.Confidence = recipe.Possible
 	f := &manyReleasers{}
-	m := model(t, Options{Release: f.of}, 120, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{split, free, possible, readers}))
+	m := model(t, Options{Release: f.of}, 120, 36, snapshotOf(split, free, possible, readers))
 	settle(t, m, press(m, "V", "x"))
 	wantText(t, m, "None of them can be done: nothing was sent", "it has no holder", "its holder is unknown", "holders: choose on its chain", "it may not be a lock")
 }

@@ -36,7 +36,7 @@ func TestFooterShowsAdvisedKey(t *testing.T) {
 		{"nothing", "", nil},
 	} {
 		l.Findings = []inspect.Finding{{Rule: "stuck-holder", Severity: inspect.Warning, Message: "held for long", Steps: tt.steps}}
-		s := inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l, key})
+		s := snapshotOf(l, key)
 		for _, acting := range []bool{true, false} {
 			o := Options{}
 			if acting {
@@ -55,7 +55,7 @@ func TestFooterShowsAdvisedKey(t *testing.T) {
 
 // atFinding returns a model that may act, with the first finding of locks selected.
 func atFinding(t *testing.T, release func(string) (act.Releaser, bool), locks []*inspect.Lock) *Model {
-	m := model(t, armed(release), 120, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), locks))
+	m := model(t, armed(release), 120, 36, snapshotOf(locks...))
 	press(m, "f", "j")
 	return m
 }
@@ -159,7 +159,7 @@ func TestUnadvisedKeyActsOnNamedContender(t *testing.T) {
 	} {
 		l.Findings = []inspect.Finding{{Rule: "stuck-holder", Severity: inspect.Warning, Message: "held for long", Steps: []inspect.Step{tt.step}}}
 		f := newFakeReleaser()
-		m := model(t, armed(f.of), 120, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l}))
+		m := model(t, armed(f.of), 120, 36, snapshotOf(l))
 		cmd := press(m, "f", "j", tt.key)
 		if !tt.opens {
 			wantText(t, m, "▸ findings", "its advice names no contender: choose one on the chain")
@@ -254,7 +254,7 @@ func TestGroupKeyActsOnAdvisedContenders(t *testing.T) {
 			}
 			list = append(list, l)
 		}
-		m := model(t, Options{Release: f.of}, 120, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), list))
+		m := model(t, Options{Release: f.of}, 120, 36, snapshotOf(list...))
 		settle(t, m, press(m, "f", "g", tt.key))
 		must.Equal(t, m.HasDialog(), !strings.Contains(tt.want[0], " is advised for none"), tt.name, "a dialog")
 		wantText(t, m, tt.want...)
@@ -314,7 +314,7 @@ func TestGroupKeyCoversEveryNamedContender(t *testing.T) {
 			}
 			list = append(list, l)
 		}
-		m := model(t, Options{Release: f.of}, 120, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), list))
+		m := model(t, Options{Release: f.of}, 120, 36, snapshotOf(list...))
 		settle(t, m, press(m, "f", "g", "x"))
 		wantText(t, m, tt.want...)
 		wantNoText(t, m, tt.not...)

@@ -113,7 +113,7 @@ func TestBackendsKeys(t *testing.T) {
 func TestBackendSelectionFollows(t *testing.T) {
 	m := inBackends(t, Options{}, 80, 24, inspect.NewSnapshot(fixture.Noon, fixture.Backends()[1:], nil))
 	press(m, "j", "j")
-	send(m, snapshotArrivedMsg{snapshot: inspect.NewSnapshot(fixture.Noon, fixture.Backends(), nil)})
+	deliver(m, snapshotOf())
 	s := backendsOf(m)
 	r, _ := s.Row()
 	must.Equal(t, r.Server.Addr, "10.2.1.2:6379")
@@ -157,7 +157,7 @@ func TestWideChainCutsNoNames(t *testing.T) {
 	t.Parallel()
 	l := fixture.Orders()
 	name := "_c_7f3e0c51-0000-4000-8000-0000000000aa-lock-0000000604"
-	m := model(t, Options{}, 200, 50, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l}))
+	m := model(t, Options{}, 200, 50, snapshotOf(l))
 	press(m, "enter")
 	wantText(t, m, name)
 }

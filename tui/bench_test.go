@@ -56,7 +56,7 @@ func BenchmarkIdle(b *testing.B) {
 		list[i] = fixture.Orders()
 		list[i].ID.Path = fmt.Sprintf("/locks/orders-%04d", i)
 	}
-	feed <- inspect.NewSnapshot(fixture.Noon, fixture.Backends(), list)
+	feed <- snapshotOf(list...)
 	time.Sleep(10 * time.Second) // past the start, and past tenths of a second
 	for b.Loop() {
 		cpu, at := cpuTime(b, syscall.RUSAGE_SELF), time.Now()

@@ -34,7 +34,7 @@ func TestPanesBelowAQueueStayPut(t *testing.T) {
 		at := func(after time.Duration, n int) int {
 			now = fixture.Noon.Add(after)
 			l := fixture.QueueOf("/jobs/cart", time.Minute, people[:n]...)
-			send(m, snapshotArrivedMsg{snapshot: inspect.NewSnapshot(now, fixture.Backends(), []*inspect.Lock{l})})
+			deliver(m, inspect.NewSnapshot(now, fixture.Backends(), []*inspect.Lock{l}))
 			return lineAt(m, " selected ")
 		}
 		at(0, 5)
@@ -56,7 +56,7 @@ func TestAClientsSessionStaysPut(t *testing.T) {
 	m := model(t, Options{}, 120, 36, nil)
 	show := func(locks ...*inspect.Lock) int {
 		b := fixture.Backends()
-		send(m, snapshotArrivedMsg{snapshot: fixture.ObservedOf(t, inspect.Update{Backend: b[0], Sessions: fixture.SessionTable(fixture.Ann, fixture.Bob), Put: locks})})
+		deliver(m, fixture.ObservedOf(t, inspect.Update{Backend: b[0], Sessions: fixture.SessionTable(fixture.Ann, fixture.Bob), Put: locks}))
 		makeClients(m)
 		return lineAt(m, "session 0x")
 	}
@@ -76,7 +76,7 @@ func TestNamesComeBeforeBlankColumns(t *testing.T) {
 	t.Parallel()
 	name, host := "/locks/reports/aggregation-of-customer/eu-west-1", "app-2.prod.acme.net:4005"
 	l := fixture.QueueOf(name, time.Minute, fixture.Person{Name: host, Session: 1})
-	s := inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l})
+	s := snapshotOf(l)
 	for _, tt := range []struct {
 		width, height int
 		keys          []string
@@ -118,10 +118,10 @@ func TestProvisionalOrderIsAnnounced(t *testing.T) {
 	list := []*inspect.Lock{fixture.Orders(), fixture.Readers()}
 	first := fixture.Backends()
 	first[1].FirstPass = false
-	send(m, snapshotArrivedMsg{snapshot: inspect.NewSnapshot(now, first, list)})
+	deliver(m, inspect.NewSnapshot(now, first, list))
 	wantText(t, m, "still scanning")
 	now = now.Add(time.Second)
-	send(m, snapshotArrivedMsg{snapshot: inspect.NewSnapshot(now, fixture.Backends(), list)})
+	deliver(m, inspect.NewSnapshot(now, fixture.Backends(), list))
 	wantText(t, m, "still reading")
 	now = now.Add(4 * time.Second)
 	send(m, tickedMsg{m.ticking})
@@ -173,7 +173,7 @@ func TestMutedFindingIsMarkedAndCounted(t *testing.T) {
 	f := fixture.Trouble("persistent-contender", inspect.Critical, "")
 	f.Muted = &inspect.Muted{Until: fixture.In(1 << 40), Reason: "known", By: "me"}
 	l.Findings = []inspect.Finding{f}
-	m := model(t, Options{Mutes: &fakeMutes{}}, 120, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l}))
+	m := model(t, Options{Mutes: &fakeMutes{}}, 120, 36, snapshotOf(l))
 	must.Contain(t, lineWith(t, m, "● "+l.ID.String()), "✖ muted")
 	wantText(t, m, "✖ persistent-contender (muted)", "muted by me until ")
 	wantText(t, m, " · 1 muted")
@@ -188,7 +188,7 @@ func TestMutedFindingIsMarkedAndCounted(t *testing.T) {
 func TestMessagesMoveNoRow(t *testing.T) {
 	for _, key := range []string{"", "f", "e", "c", "b", "L", "t"} {
 		m := model(t, Options{}, 80, 24, nil)
-		send(m, snapshotArrivedMsg{snapshot: inspect.NewSnapshot(fixture.Noon, nil, []*inspect.Lock{fixture.Orders(), fixture.Readers()})})
+		deliver(m, inspect.NewSnapshot(fixture.Noon, nil, []*inspect.Lock{fixture.Orders(), fixture.Readers()}))
 		if key != "" {
 			press(m, key)
 		}
@@ -217,7 +217,7 @@ func TestLostBackendRowsLookOld(t *testing.T) {
 	m := model(t, Options{Now: func() time.Time { return now }}, 120, 36, nil)
 	backends := fixture.Backends()
 	backends[0].State, backends[0].HeardAt = inspect.Down, fixture.Noon
-	send(m, snapshotArrivedMsg{snapshot: inspect.NewSnapshot(fixture.Noon, backends, []*inspect.Lock{fixture.Orders(), fixture.Readers()})})
+	deliver(m, inspect.NewSnapshot(fixture.Noon, backends, []*inspect.Lock{fixture.Orders(), fixture.Readers()}))
 	row := func(lock string) string { return lineWith(t, m, "? "+lock) }
 	must.Contain(t, row("zk:/locks/orders"), "≥13m58s")
 	now = now.Add(time.Minute)

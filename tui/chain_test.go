@@ -15,7 +15,7 @@ import (
 // showing is a model that shows the chain of its only lock.
 func showing(t *testing.T, o Options, width, height int, l *inspect.Lock) *Model {
 	t.Helper()
-	m := model(t, o, width, height, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l}))
+	m := model(t, o, width, height, snapshotOf(l))
 	goTo(m, screen.Chain, screen.Subject{Lock: l.ID})
 	fits(t, m)
 	return m
@@ -56,13 +56,13 @@ func TestCursorFollowsIntoAGroup(t *testing.T) {
 	m := showing(t, Options{}, 120, 36, library(3))
 	press(m, "j", "j")
 	wantText(t, m, "● reader-c · holds")
-	send(m, snapshotArrivedMsg{snapshot: inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{library(4)})})
+	deliver(m, snapshotOf(library(4)))
 	wantText(t, m, "▸ 4 readers", "● 4 readers · ")
 	press(m, "l", "j", "j", "j")
 	wantText(t, m, "● reader-c · holds")
 	l := library(6)
 	l.Holders = l.Holders[1:]
-	send(m, snapshotArrivedMsg{snapshot: inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l})})
+	deliver(m, snapshotOf(l))
 	wantText(t, m, "▾ 5 readers", "● reader-c · holds")
 }
 
@@ -84,7 +84,7 @@ func TestBlockedHolderNamesRootBlocker(t *testing.T) {
 	other.Waiters[0].Owner.Session, other.Waiters[0].Owner.Label = orders.Holders[0].Owner.Session, orders.Holders[0].Owner.Label
 	other.Waiters[0].Watches = other.Holders[0].Name
 	other.Holders[0].HeldSince = fixture.Ago(3 * time.Minute)
-	s := inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{orders, other})
+	s := snapshotOf(orders, other)
 	m := model(t, Options{}, 120, 36, s)
 	m.Go(screen.Chain, screen.Subject{Lock: orders.ID})
 	settle(t, m, m.navigate())
@@ -95,7 +95,7 @@ func TestBlockedHolderNamesRootBlocker(t *testing.T) {
 	press(m, "esc")
 	free := *other
 	free.Holders = nil
-	send(m, snapshotArrivedMsg{snapshot: inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{orders, &free})})
+	deliver(m, snapshotOf(orders, &free))
 	wantNoText(t, m, "its holder itself")
 }
 
@@ -164,7 +164,7 @@ func TestLettersAfterSlashAreNotCommands(t *testing.T) {
 func TestTheChainsCursorFollowsAClient(t *testing.T) {
 	t.Parallel()
 	queue := func(people ...fixture.Person) *inspect.Snapshot {
-		return inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{fixture.QueueOf("/jobs/cart", time.Minute, people...)})
+		return snapshotOf(fixture.QueueOf("/jobs/cart", time.Minute, people...))
 	}
 	m := opened(t, Options{}, 120, 36, fixture.Id("zk:/jobs/cart"))
 	for _, step := range []struct {
@@ -184,7 +184,7 @@ func TestTheChainsCursorFollowsAClient(t *testing.T) {
 		{[]string{"H", "enter"}, queue(fixture.Cat, fixture.Dan), "cat", "selected · follows the holder"},
 	} {
 		press(m, step.keys...)
-		send(m, snapshotArrivedMsg{snapshot: step.now})
+		deliver(m, step.now)
 		must.Contain(t, lineWith(t, m, "▸  "), step.row, step.keys)
 		wantText(t, m, step.says)
 		fits(t, m)
@@ -210,7 +210,7 @@ func TestLongNumbersAreNotCut(t *testing.T) {
 	for i := range int32(300) {
 		l.Waiters = append(l.Waiters, fixture.Znode(1234567+i, "late", 0, nil, 0))
 	}
-	m := model(t, Options{}, 80, 24, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l}))
+	m := model(t, Options{}, 80, 24, snapshotOf(l))
 	press(m, "enter", "G")
 	wantText(t, m, " 1234866 ")
 }

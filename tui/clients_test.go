@@ -39,7 +39,7 @@ func clientsOf(m *Model) *clients.Screen { return m.screens[screen.Clients].(*cl
 
 // showClients sends a snapshot, and makes the list of its clients.
 func showClients(m *Model, s *inspect.Snapshot) {
-	send(m, snapshotArrivedMsg{snapshot: s})
+	deliver(m, s)
 	makeClients(m)
 }
 
@@ -87,7 +87,7 @@ func TestClientsKeys(t *testing.T) {
 func TestClientsAndChainOpenInContext(t *testing.T) {
 	s := fixture.BlockedClients(t)
 	m := opened(t, Options{}, 120, 36, fixture.Id("zk:/jobs/mail"))
-	send(m, snapshotArrivedMsg{snapshot: s})
+	deliver(m, s)
 	press(m, "g", "c")
 	makeClients(m)
 	must.Equal(t, selectedName(m), "eve", "opened at")

@@ -77,7 +77,7 @@ func TestTheAdvisedCommandIsCopied(t *testing.T) {
 		{Rule: "stuck-holder", Severity: inspect.Warning, Message: "held", Steps: []inspect.Step{fixture.Say("look"), step}},
 		{Rule: "ghost-owner", Severity: inspect.Warning, Message: "gone", Steps: []inspect.Step{step}},
 	}
-	s := inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{&l})
+	s := snapshotOf(&l)
 	for _, keys := range [][]string{{"y"}, {"enter", "y"}} {
 		m := model(t, Options{}, 120, 36, s)
 		press(m, keys...)
@@ -130,7 +130,7 @@ func exported(t *testing.T, m *Model, key string) (texts string) {
 // On Locks, Chain and Findings two keys save a ticket and copy it.
 func TestTwoKeysExportATicket(t *testing.T) {
 	t.Parallel()
-	sick := inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{fixture.Orders()})
+	sick := snapshotOf(fixture.Orders())
 	for _, keys := range [][]string{{"Y"}, {"enter", "Y"}, {"f", "enter", "j", "Y"}} {
 		var file savedTicket
 		m := model(t, Options{Save: file.save}, 80, 24, sick)
@@ -180,7 +180,7 @@ func TestLongTicketGoesToFile(t *testing.T) {
 	for range 2000 {
 		l.Waiters = append(l.Waiters, l.Waiters[0])
 	}
-	m := model(t, Options{}, 80, 24, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l}))
+	m := model(t, Options{}, 80, 24, snapshotOf(l))
 	goTo(m, screen.Chain, screen.Subject{Lock: l.ID})
 	press(m, "Y")
 	exported(t, m, "2")
@@ -190,7 +190,7 @@ func TestLongTicketGoesToFile(t *testing.T) {
 
 func TestNoTicketWithoutALock(t *testing.T) {
 	t.Parallel()
-	m := model(t, Options{}, 80, 24, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), nil))
+	m := model(t, Options{}, 80, 24, snapshotOf())
 	press(m, "Y")
 	wantText(t, m, "no lock or finding is selected")
 }

@@ -323,9 +323,9 @@ func TestEventsDoNotKeepWholeQueues(t *testing.T) {
 			press(m, "space")
 		}
 		l := fixture.Orders()
-		s := inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l})
+		s := snapshotOf(l)
 		s.Events = []inspect.Event{{Kind: inspect.EventWaiting, At: fixture.Noon, Lock: l.ID, Contender: &l.Waiters[1]}}
-		send(m, snapshotArrivedMsg{snapshot: s})
+		deliver(m, s)
 		if paused {
 			press(m, "space")
 		}
@@ -338,13 +338,13 @@ func TestEventsDoNotKeepWholeQueues(t *testing.T) {
 func TestLocksWithMissedEndAreForgotten(t *testing.T) {
 	m := model(t, Options{}, 120, 36, fixture.Everything())
 	l := fixture.Orders()
-	s := inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l})
+	s := snapshotOf(l)
 	s.Events = []inspect.Event{{Kind: inspect.EventAcquired, At: fixture.Noon, Lock: l.ID, Contender: &l.Holders[0]}}
-	send(m, snapshotArrivedMsg{snapshot: s})
+	deliver(m, s)
 	must.Equal(t, len(m.history.Of(l.ID)), 1, "remembered grants")
-	gone := inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{fixture.FreeLock()})
+	gone := snapshotOf(fixture.FreeLock())
 	gone.Changed, gone.Dropped = []inspect.ID{l.ID}, 3
-	send(m, snapshotArrivedMsg{snapshot: gone})
+	deliver(m, gone)
 	must.Equal(t, len(m.history.Of(l.ID)), 0, "the grants of a deleted lock are kept")
 }
 
@@ -386,7 +386,7 @@ func TestEventsNameClientsConsistently(t *testing.T) {
 		{Kind: inspect.EventHandover, At: fixture.Noon, Lock: l.ID, Contender: &b, Previous: &a},
 		{Kind: inspect.EventWaiting, At: fixture.Noon, Lock: fixture.Id("zk:/" + strings.Repeat("long/", 10)), Contender: &b},
 	}
-	send(m, snapshotArrivedMsg{snapshot: &s})
+	deliver(m, &s)
 	wantText(t, m, "web-3:2211:5d0492b3 → web-4:2212:5d0492b4")
 	wantNoText(t, m, "web-3.prod", "web-4.prod")
 	fits(t, m)

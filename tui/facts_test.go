@@ -94,7 +94,7 @@ func TestHostsHaveTheirNames(t *testing.T) {
 	rule := must.Have(inspect.NewHostRule("10.0.9.0/24", "", "billing-1"))(t)
 	l := fixture.QueueOf("/locks/a", time.Minute, fixture.Ann, fixture.Bob)
 	l.Holders[0].Owner.Client = "10.0.9.7:50312"
-	s := inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l}).WithHosts(&inspect.Hosts{Rules: []inspect.HostRule{rule}})
+	s := snapshotOf(l).WithHosts(&inspect.Hosts{Rules: []inspect.HostRule{rule}})
 	m := model(t, Options{}, 120, 36, s)
 	press(m, "enter")
 	wantText(t, m, "billing-1:50312", "10.0.9.7:50312", "named billing-1")
@@ -110,7 +110,7 @@ func TestCutNamesOmitSharedDomain(t *testing.T) {
 		who := fixture.Person{Name: fmt.Sprintf("app-%d.production.example.net:4001", i), Session: int64(i + 1)}
 		locks = append(locks, fixture.QueueOf(fmt.Sprintf("/locks/%d", i), time.Minute, who))
 	}
-	s := inspect.NewSnapshot(fixture.Noon, fixture.Backends(), locks)
+	s := snapshotOf(locks...)
 	m := model(t, Options{}, 60, 24, s)
 	wantText(t, m, "app-1:4001")
 	wantNoText(t, m, "app-1.prod")

@@ -131,7 +131,7 @@ func TestInvalidFilterNamesTheFields(t *testing.T) {
 // A filter that matches a waiter names it, and the chain opens on it.
 func TestFilterNamesTheMatchingWaiter(t *testing.T) {
 	t.Parallel()
-	m := model(t, Options{}, 120, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{fixture.Orders()}))
+	m := model(t, Options{}, 120, 36, snapshotOf(fixture.Orders()))
 	titles := func() string { return regexp.MustCompile(`   LOCK .*`).FindString(content(m)) }
 	before := titles()
 	for _, test := range [][2]string{{"worker-1", "waits: worker-1 · stuck-holder"}, {"held"}, {"contended"}, {"worker-3"}} {
@@ -153,7 +153,7 @@ func TestManyLocksAreSortedInBackground(t *testing.T) {
 	list := fixture.ManyLocks(screen.AtOnce + 1)
 	m := New(t.Context(), plain(Options{}))
 	send(m, tea.WindowSizeMsg{Width: 120, Height: 40})
-	first := send(m, snapshotArrivedMsg{snapshot: inspect.NewSnapshot(fixture.Noon, fixture.Backends(), list)})
+	first := send(m, snapshotArrivedMsg{snapshot: snapshotOf(list...)})
 	wantText(t, m, "Sorting 1001 locks")
 	send(m, answers(first)...)
 	wantText(t, m, "1001 locks")
@@ -162,7 +162,7 @@ func TestManyLocksAreSortedInBackground(t *testing.T) {
 	late := press(m, "9")
 	list[999] = fixture.SomeLock(inspect.ID{Backend: "zk", Path: "/app-099/other-99"}, 1)
 	ids := []inspect.ID{{Backend: "zk", Path: "/app-099/lock-000999"}, {Backend: "zk", Path: "/app-099/other-99"}}
-	send(m, snapshotArrivedMsg{snapshot: changed(ids, list...)})
+	deliver(m, changed(ids, list...))
 	wantText(t, m, "filtering")
 	send(m, answers(early)...)
 	wantText(t, m, "filtering")

@@ -106,13 +106,13 @@ func TestMutedFindingsAreLast(t *testing.T) {
 			list[i] = fixture.Sick(fmt.Sprintf("zk:/locks/%d", i), muted)
 		}
 	}
-	m := withFindings(t, Options{}, 120, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), list))
+	m := withFindings(t, Options{}, 120, 36, snapshotOf(list...))
 	press(m, "g", "j")
 	chosen := findingsOf(m).Selected().Lock
 	must.Equal(t, chosen, list[0].ID, "selected")
 	put := func(l *inspect.Lock) {
 		all := append([]*inspect.Lock{l}, list[1:]...)
-		send(m, snapshotArrivedMsg{snapshot: inspect.NewSnapshot(fixture.Noon, fixture.Backends(), all)})
+		deliver(m, snapshotOf(all...))
 	}
 	put(fixture.Sick("zk:/locks/0", muted))
 	wantText(t, m, "3 warnings · 4 muted")
@@ -160,11 +160,11 @@ func TestTheOldestFindingsFirst(t *testing.T) {
 	late, early := fixture.Orders(), fixture.Readers()
 	late.Findings = []inspect.Finding{{Rule: "a-late", Severity: inspect.Warning, Message: "m"}}
 	early.Findings = []inspect.Finding{{Rule: "b-early", Severity: inspect.Warning, Message: "m"}}
-	m := withFindings(t, Options{}, 120, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{early}))
+	m := withFindings(t, Options{}, 120, 36, snapshotOf(early))
 	press(m, "s")
 	s := inspect.NewSnapshot(fixture.In(time.Minute), fixture.Backends(), []*inspect.Lock{early, late})
 	s.Changed = []inspect.ID{late.ID}
-	send(m, snapshotArrivedMsg{snapshot: s})
+	deliver(m, s)
 	must.Same(t, findingRows(m), []string{"b-early zk:/locks/billing", "a-late zk:/locks/orders"}, "oldest")
 	press(m, "s")
 	must.Same(t, findingRows(m), []string{"a-late zk:/locks/orders", "b-early zk:/locks/billing"}, "newest")
@@ -210,7 +210,7 @@ func TestFindingsKeepTimeAndCursor(t *testing.T) {
 	for _, b := range s.Backends {
 		b.FirstPass = true
 	}
-	send(m, snapshotArrivedMsg{snapshot: s})
+	deliver(m, s)
 	must.Same(t, findingRows(m), []string{"ghost-owner zk:/locks/orders", "stuck-holder zk:/locks/orders"})
 	wantText(t, m, "✖ 1 critical · ▲ 1 warning", "another message", "reported 1m30s ago")
 	press(m, "k")
@@ -230,7 +230,7 @@ func TestRingLosesItsFirstLock(t *testing.T) {
 	}
 	s = inspect.NewSnapshot(fixture.Noon, s.Backends, append(locks, healed))
 	s.Changed = []inspect.ID{healed.ID}
-	send(m, snapshotArrivedMsg{snapshot: s})
+	deliver(m, s)
 	must.Equal(t, findingRows(m)[0], "deadlock zk:/locks/ring-b", "first row")
 }
 
@@ -317,7 +317,7 @@ func manyFindings(n int) *inspect.Snapshot {
 	for i := range locks {
 		locks[i] = fixture.Sick(fmt.Sprintf("zk:/locks/%06d", i), fixture.Trouble("missing-watch", inspect.Warning, "w"))
 	}
-	return inspect.NewSnapshot(fixture.Noon, fixture.Backends(), locks)
+	return snapshotOf(locks...)
 }
 
 func TestOpenedGroupListsEveryFinding(t *testing.T) {
@@ -350,9 +350,9 @@ func TestFilterOfManyFindings(t *testing.T) {
 			locks = append(locks, l)
 		}
 	}
-	s := inspect.NewSnapshot(fixture.Noon, fixture.Backends(), locks)
+	s := snapshotOf(locks...)
 	s.Changed = []inspect.ID{gone, put.ID}
-	send(m, snapshotArrivedMsg{snapshot: s}) // during the search
+	deliver(m, s) // during the search
 	send(m, answers(third)...)
 	wantText(t, m, "/locks/000127", "/locks/001127", "/locks/001270")
 	wantNoText(t, m, "777712", "000012")
@@ -372,7 +372,7 @@ func TestHoldAgeIsShownOnce(t *testing.T) {
 	l := fixture.Sick("zk:/locks/orders", f)
 	h := &l.Holders[0]
 	h.Since, h.HeldSince, h.Seen = fixture.Ago(8*time.Minute+36*time.Second), time.Time{}, fixture.Ago(3*time.Minute)
-	m := withFindings(t, Options{}, 120, 40, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l}))
+	m := withFindings(t, Options{}, 120, 40, snapshotOf(l))
 	wantText(t, m, "held       for up to 8m36s (acquired between 11:51:24 and 11:57:00)")
 	wantNoText(t, m, "hold age", "held over", "entered")
 }
@@ -402,6 +402,6 @@ func TestFindingDetailsStayInPlace(t *testing.T) {
 func TestFindingsNameLocksInFull(t *testing.T) {
 	t.Parallel()
 	l := fixture.Sick("zk:/locks/billing/eu-west-1", fixture.Trouble("herd", inspect.Warning, ""))
-	m := withFindings(t, Options{}, 120, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l}))
+	m := withFindings(t, Options{}, 120, 36, snapshotOf(l))
 	must.True(t, strings.Count(content(m), "zk:/locks/billing/eu-west-1") > 1, "not in its row:\n", content(m))
 }

@@ -69,7 +69,7 @@ var goldenPages = []struct {
 	{"findings", findingsAt(fixture.Orders().ID), nil},
 	{"findings-deadlock", findingsAt(fixture.Id("zk:/locks/ring-b")), []string{"j", "j", "enter", "g"}},
 	{"findings-none", func(t *testing.T, o Options, w, h int) *Model {
-		return model(t, o, w, h, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{fixture.FreeLock(), fixture.Readers()}))
+		return model(t, o, w, h, snapshotOf(fixture.FreeLock(), fixture.Readers()))
 	}, []string{"f"}},
 	{"events", func(t *testing.T, o Options, w, h int) *Model { return withEvents(t, o, w, h, allKinds()...) }, nil},
 	{"help", everything, []string{"?"}},

@@ -9,7 +9,6 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/tui/internal/fixture"
@@ -20,7 +19,7 @@ import (
 // otherwise all lists are empty.
 func onScreen(t *testing.T, o Options, name screen.Name, width, height int, selected bool) *Model {
 	t.Helper()
-	s, about := inspect.NewSnapshot(fixture.Noon, fixture.Backends(), nil), screen.Subject{}
+	s, about := snapshotOf(), screen.Subject{}
 	if selected {
 		s, about.Lock = fixture.Everything(), fixture.Orders().ID
 	}

@@ -112,7 +112,7 @@ func TestOwnLockIsReleasedFromItsChain(t *testing.T) {
 	l := fixture.Orders()
 	l.Holders[0].Name = inspect.Untrusted(f.held.Name())
 	l.Holders[0].Owner.Label = inspect.Untrusted(fmt.Sprintf("%s:%d", must.Have(os.Hostname())(t), os.Getpid()))
-	send(m, snapshotArrivedMsg{snapshot: inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l})})
+	deliver(m, snapshotOf(l))
 	press(m, "enter", "j", "r")
 	wantText(t, m, "r releases a lock of yours")
 	settle(t, m, press(m, "k", "r"))
@@ -180,7 +180,7 @@ func TestNothingIsTakenByAccident(t *testing.T) {
 
 func TestTypedLockNameIsChecked(t *testing.T) {
 	f := newFakeLab()
-	m := model(t, Options{Lab: f}, 120, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), nil))
+	m := model(t, Options{Lab: f}, 120, 36, snapshotOf())
 	goTo(m, screen.Lab, screen.Subject{})
 	press(m, "a")
 	wantText(t, m, "Type the lock's name")
@@ -231,7 +231,7 @@ func TestAcquireProposesOnlyFreeLocks(t *testing.T) {
 		"Type the lock's name":           fixture.Orders(),
 		"sequential node below zk:/free": {ID: fixture.Id("zk:/free"), State: inspect.StateFree, ReadAt: fixture.Noon},
 	} {
-		m := model(t, Options{Lab: newFakeLab()}, 120, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l}))
+		m := model(t, Options{Lab: newFakeLab()}, 120, 36, snapshotOf(l))
 		run(t, m, press(m, "a"))
 		wantText(t, m, "Acquire a lock", want)
 	}

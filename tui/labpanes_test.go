@@ -60,7 +60,7 @@ func TestAFaultHitsTheNamedContender(t *testing.T) {
 	l.Holders, l.Waiters = l.Waiters[:1], l.Waiters[1:]
 	l.Holders[0].State = inspect.Holding
 	show := func() {
-		send(m, snapshotArrivedMsg{snapshot: inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l})})
+		deliver(m, snapshotOf(l))
 	}
 	show()
 	wantText(t, m, "expire the session of worker-3", "worker-3 left the lock; press w for the next")

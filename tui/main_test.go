@@ -61,10 +61,18 @@ func model(t *testing.T, o Options, width, height int, s *inspect.Snapshot) *Mod
 	m := New(t.Context(), plain(o))
 	send(m, tea.WindowSizeMsg{Width: width, Height: height})
 	if s != nil {
-		send(m, snapshotArrivedMsg{snapshot: s})
+		deliver(m, s)
 	}
 	return m
 }
+
+// snapshotOf is a snapshot of the usual backends with these locks.
+func snapshotOf(list ...*inspect.Lock) *inspect.Snapshot {
+	return inspect.NewSnapshot(fixture.Noon, fixture.Backends(), list)
+}
+
+// deliver sends a snapshot as the feed does.
+func deliver(m *Model, s *inspect.Snapshot) { send(m, snapshotArrivedMsg{snapshot: s}) }
 
 func send(m *Model, msgs ...tea.Msg) (cmd tea.Cmd) {
 	for _, msg := range msgs {

@@ -73,7 +73,7 @@ func TestPaletteShowsLongNames(t *testing.T) {
 	t.Parallel()
 	l := fixture.Orders()
 	l.ID.Path = "/locks/reports/daily-aggregation-of-customer-ledgers"
-	m := model(t, Options{}, 120, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l}))
+	m := model(t, Options{}, 120, 36, snapshotOf(l))
 	press(m, ":", "ledgers")
 	wantText(t, m, "▸ zk:/locks/reports/daily-aggregation-of-customer-ledgers  ")
 }
@@ -94,7 +94,7 @@ func TestPaletteSearchesManyLocks(t *testing.T) {
 	list := fixture.ManyLocks(screen.AtOnce + 1)
 	m := New(t.Context(), plain(Options{}))
 	send(m, tea.WindowSizeMsg{Width: 120, Height: 40})
-	first := send(m, snapshotArrivedMsg{snapshot: inspect.NewSnapshot(fixture.Noon, fixture.Backends(), list)})
+	first := send(m, snapshotArrivedMsg{snapshot: snapshotOf(list...)})
 	send(m, answers(first)...)
 	press(m, ":", "lock-0000")
 	early := press(m, "0")
@@ -185,7 +185,7 @@ func TestAnotherPalettesAnswerIsDropped(t *testing.T) {
 	for i := range screen.AtOnce + 1 {
 		many = append(many, &inspect.Lock{ID: fixture.Id(fmt.Sprintf("zk:/locks/a%05d", i)), State: inspect.StateFree, ReadAt: fixture.Noon})
 	}
-	m := model(t, Options{}, 120, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), many))
+	m := model(t, Options{}, 120, 36, snapshotOf(many...))
 	stale := searching(t, m, "9")
 	press(m, "esc")
 	answer := searching(t, m, "7")
@@ -200,7 +200,7 @@ func TestPaletteRefusesOutdatedActions(t *testing.T) {
 	m := opened(t, Options{Release: f.of}, 120, 36, fixture.Orders().ID)
 	press(m, ":", "force-release")
 	wantNoText(t, m, "the lock is gone")
-	send(m, snapshotArrivedMsg{snapshot: inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{fixture.FreeLock()})})
+	deliver(m, snapshotOf(fixture.FreeLock()))
 	press(m, "enter")
 	wantText(t, m, "the lock is gone")
 	must.Equal(t, len(f.requests), 0, "asked for", f.requests)

@@ -34,7 +34,7 @@ func seen(t *testing.T, o Options, width, height int) *rewound {
 	return r
 }
 
-func (r *rewound) handOver(i int) { send(r.Model, snapshotArrivedMsg{snapshot: handedOver(i, r.at)}) }
+func (r *rewound) handOver(i int) { deliver(r.Model, handedOver(i, r.at)) }
 
 // handedOver is a snapshot in which worker-i has just acquired the lock.
 func handedOver(i int, at time.Time) *inspect.Snapshot {
@@ -252,7 +252,7 @@ func TestRewindStaysWithItsHolder(t *testing.T) {
 	show := func(holders ...inspect.Contender) {
 		l = fixture.Orders()
 		l.Holders, l.Waiters, l.State, l.Findings, l.Kind = holders, nil, inspect.StateHeld, nil, inspect.KindSemaphore
-		send(r.Model, snapshotArrivedMsg{snapshot: inspect.NewSnapshot(r.at, fixture.Backends()[:1], []*inspect.Lock{l})})
+		deliver(r.Model, inspect.NewSnapshot(r.at, fixture.Backends()[:1], []*inspect.Lock{l}))
 	}
 	first, second := holder(101, r.at), holder(102, r.at.Add(5*time.Second))
 	show(first)
@@ -282,13 +282,13 @@ func TestAnUnknownMomentIsExplained(t *testing.T) {
 	wantText(t, m, "it has not acquired the lock yet")
 	l := fixture.Orders()
 	l.Holders[0].HeldSince = time.Time{}
-	send(m, snapshotArrivedMsg{snapshot: inspect.NewSnapshot(fixture.Noon, fixture.Backends()[:1], []*inspect.Lock{l})})
+	deliver(m, inspect.NewSnapshot(fixture.Noon, fixture.Backends()[:1], []*inspect.Lock{l}))
 	press(m, "g", "@")
 	wantText(t, m, "its acquisition of the lock was not seen")
 	r := seen(t, Options{}, 120, 36)
 	l = fixture.Orders()
 	l.Holders[0].HeldSince, l.Holders[0].Seen = time.Time{}, fixture.In(20*time.Second)
-	send(r.Model, snapshotArrivedMsg{snapshot: inspect.NewSnapshot(r.at, fixture.Backends()[:1], []*inspect.Lock{l})})
+	deliver(r.Model, inspect.NewSnapshot(r.at, fixture.Backends()[:1], []*inspect.Lock{l}))
 	press(r.Model, "@")
 	must.Equal(t, r.playhead.at, fixture.In(20*time.Second).Add(inspect.PastStep))
 	wantText(t, r.Model, "already held when first seen: zk:/locks/orders, by ")
@@ -370,7 +370,7 @@ func TestALaterLockWasNotKnown(t *testing.T) {
 	r := seen(t, Options{}, 120, 36)
 	late := *fixture.FreeLock()
 	both := []*inspect.Lock{r.snapshot.Lock(fixture.Orders().ID), &late}
-	send(r.Model, snapshotArrivedMsg{snapshot: inspect.NewSnapshot(r.at, fixture.Backends()[:1], both)})
+	deliver(r.Model, inspect.NewSnapshot(r.at, fixture.Backends()[:1], both))
 	press(r.Model, "/", late.ID.Path, "enter", "esc", "{")
 	wantText(t, r.Model, late.ID.String()+" was not known then", "This lock was not known then.")
 	wantNoText(t, r.Model, "is gone")
@@ -385,7 +385,7 @@ func TestChangesTimeFindings(t *testing.T) {
 	l.Findings[1].Muted = &inspect.Muted{}
 	s := inspect.NewSnapshot(r.at, fixture.Backends()[:1], []*inspect.Lock{l})
 	s.Events = []inspect.Event{{Kind: inspect.EventFinding, At: fixture.In(61 * time.Second), Lock: l.ID, Finding: &l.Findings[0]}}
-	send(r.Model, snapshotArrivedMsg{snapshot: s})
+	deliver(r.Model, s)
 	run(t, r.Model, press(r.Model, "D"))
 	wantText(t, r.Model, "Open now: 1 critical, 0 warnings, 0 info, 1 muted (f lists them).", "critical  zk:/locks/orders  herd",
 		"reported         12:01:01  critical: herd")

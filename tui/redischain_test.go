@@ -82,7 +82,7 @@ func TestLongQueueCountIsWhole(t *testing.T) {
 	}
 	unseen := inspect.KeyLock(fixture.Id("redis:unseen"), []inspect.Vote{fixture.Vote(0, "x", 20*time.Second)}, fixture.Noon)
 	unseen.State, unseen.WaitersAtLeast = inspect.StateContended, 2
-	m := model(t, Options{}, 120, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l, unseen}))
+	m := model(t, Options{}, 120, 36, snapshotOf(l, unseen))
 	wantText(t, m, " 303 ", " ≥2 ")
 	send(m, tea.WindowSizeMsg{Width: 110, Height: 36}) // wide enough for bars, too narrow for trends
 	wantText(t, m, "▇▇▇▇ 303", "▇▇ ≥2")
@@ -92,7 +92,7 @@ func TestLongQueueCountIsWhole(t *testing.T) {
 func TestEarlierHoldIsLowerBound(t *testing.T) {
 	l := inspect.KeyLock(fixture.Id("redis:old"), []inspect.Vote{fixture.Vote(0, "mine", 20*time.Second)}, fixture.Noon)
 	l.Holders[0].Seen = fixture.Noon.Add(-90 * time.Second)
-	m := model(t, Options{}, 120, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l}))
+	m := model(t, Options{}, 120, 36, snapshotOf(l))
 	wantText(t, m, "≥1m30s")
 	wantText(t, showing(t, Options{}, 120, 36, l), "for at least 1m30s (already held at 11:58:30)")
 }

@@ -110,7 +110,7 @@ func TestReleaseNeedsPathAndButton(t *testing.T) {
 	must.True(t, m.HasDialog(), "the dialog can be closed before its result is seen")
 	run(t, m, cmd)
 	wantText(t, m, "Released: worker-3 no longer has it", "Now      ● worker-7")
-	send(m, snapshotArrivedMsg{snapshot: fixture.Everything()})
+	deliver(m, fixture.Everything())
 	wantText(t, m, "Released: worker-3")
 	press(m, "enter")
 	wantNoText(t, m, "Released")
@@ -228,7 +228,7 @@ func TestHolderChangedMeanwhile(t *testing.T) {
 	l := fixture.Orders()
 	l.Holders = []inspect.Contender{fixture.Znode(700, "worker-9", time.Second, nil, 0)}
 	l.Waiters = nil
-	send(m, snapshotArrivedMsg{snapshot: inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l})})
+	deliver(m, snapshotOf(l))
 	wantText(t, m, "It has changed since")
 	run(t, m, press(m, "/locks/orders", "tab", "enter"))
 	wantText(t, m, "Not released (changed)", "it has changed", "Now      ● worker-9")
@@ -325,7 +325,7 @@ func TestUnknownHolderIsNotFree(t *testing.T) {
 	f.result = act.Result{Reason: act.NoQuorum}
 	m := inConfirm(t, f)
 	cmd := press(m, "/locks/orders", "tab", "enter")
-	send(m, snapshotArrivedMsg{snapshot: inspect.NewSnapshot(fixture.Noon, fixture.Backends(), nil)})
+	deliver(m, snapshotOf())
 	run(t, m, cmd)
 	wantText(t, m, "Now      its holder is unknown")
 	wantNoText(t, m, "no holder")
@@ -359,7 +359,7 @@ func TestReleaseResultShowsCurrentHolder(t *testing.T) {
 		if len(tt.is) > 0 {
 			l.State = inspect.StateHeld
 		}
-		send(m, snapshotArrivedMsg{snapshot: inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{&l})})
+		deliver(m, snapshotOf(&l))
 		must.Contain(t, content(m), tt.want, name)
 	}
 }

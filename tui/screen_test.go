@@ -154,7 +154,7 @@ func countdown(n int) *inspect.Snapshot {
 		v := inspect.Vote{Addr: "10.2.1.1:6379", Up: true, Present: true, Value: "host-1", ExpiresAt: fixture.In(time.Duration(20+i) * time.Second)}
 		locks = append(locks, inspect.KeyLock(fixture.Id(fmt.Sprintf("redis:lock:job-%02d", i)), []inspect.Vote{v}, fixture.Noon))
 	}
-	return inspect.NewSnapshot(fixture.Noon, fixture.Backends(), locks)
+	return snapshotOf(locks...)
 }
 
 // A tick must be cheap on a slow link: free if nothing changes, and small for thirty TTLs.

@@ -44,7 +44,7 @@ func TestAFindingHasOneSeverityEverywhere(t *testing.T) {
 					rule, cell = rule+" (muted)", "muted"
 				}
 			}
-			m := model(t, Options{}, 100, 36, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l}))
+			m := model(t, Options{}, 100, 36, snapshotOf(l))
 			row := lineWith(t, m, l.ID.Path) // the row cuts long rules
 			must.Contain(t, row, tt.sign+" "+l.ID.String(), "Locks")
 			must.Contain(t, row, cell[:min(len(cell), 9)], "Locks")
@@ -119,7 +119,7 @@ func TestClearedFindingsShownInAnyWindow(t *testing.T) {
 	m := model(t, Options{}, 80, 24, inspect.NewSnapshot(fixture.Noon, fixture.Backends()[:1], []*inspect.Lock{fixture.FreeLock()}))
 	fine := inspect.NewSnapshot(fixture.Noon, fixture.Backends()[:1], []*inspect.Lock{fixture.FreeLock()})
 	fine.Events = []inspect.Event{foundAgo(time.Minute, inspect.EventCleared, "went")}
-	send(m, snapshotArrivedMsg{snapshot: fine})
+	deliver(m, fine)
 	press(m, "f")
 	fits(t, m)
 	wantText(t, m, "Nothing wrong that we can see.", "cleared in the last 15m", "11:59:00")
@@ -132,7 +132,7 @@ func TestDetailsShowCommandInFull(t *testing.T) {
 	for _, width := range []int{80, 120, 199, 200, 220} {
 		l := fixture.Orders()
 		l.Findings[0].Steps = []inspect.Step{fixture.Act(inspect.VerbRelease, "if it hangs", l.ID, name)}
-		m := model(t, Options{}, width, 50, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l}))
+		m := model(t, Options{}, width, 50, snapshotOf(l))
 		press(m, "f")
 		wantText(t, m, name)
 	}

@@ -192,7 +192,7 @@ func TestTimelineZooms(t *testing.T) {
 }
 
 func TestEmptyTimelineSaysWhy(t *testing.T) {
-	m := model(t, Options{}, 80, 24, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), nil))
+	m := model(t, Options{}, 80, 24, snapshotOf())
 	press(m, "t")
 	wantText(t, m, "No lock is selected")
 	fits(t, m)
@@ -212,7 +212,7 @@ func TestHiddenLanesAreCounted(t *testing.T) {
 		people = append(people, fixture.Person{Name: fmt.Sprintf("app-%d", i), Session: int64(i + 1)})
 	}
 	l := fixture.QueueOf("/jobs/cart", time.Minute, people...)
-	m := model(t, Options{}, 80, 24, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l}))
+	m := model(t, Options{}, 80, 24, snapshotOf(l))
 	m.Go(screen.Timeline, screen.Subject{Lock: l.ID})
 	m.navigate()
 	wantText(t, m, "↓ 3 more")

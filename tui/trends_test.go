@@ -70,9 +70,9 @@ func TestShortTableShowsWaitsAndGrants(t *testing.T) {
 	wantText(t, p.Model, "longest waits", "waits for zk:/locks/fair, held by", "acquired since ", "2.7/min  zk:/locks/fair")
 	wantNoText(t, p.Model, "none seen")
 
-	still := model(t, Options{}, 200, 50, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{fixture.FreeLock()}))
+	still := model(t, Options{}, 200, 50, snapshotOf(fixture.FreeLock()))
 	wantText(t, still, "no waiters seen", "none seen")
-	full := model(t, Options{}, 200, 50, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), fixture.ManyLocks(60)))
+	full := model(t, Options{}, 200, 50, snapshotOf(fixture.ManyLocks(60)...))
 	wantNoText(t, full, "longest waits", "acquired since ")
 }
 
@@ -82,7 +82,7 @@ func TestLongestWaitsAreInOrder(t *testing.T) {
 	a, b := fixture.Orders(), fixture.Orders()
 	b.ID.Path += "-2"
 	b.Waiters[0].Since = b.Waiters[0].Since.Add(-2 * time.Second)
-	m := model(t, Options{}, 200, 50, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{a, b}))
+	m := model(t, Options{}, 200, 50, snapshotOf(a, b))
 	first, second := lineAt(m, "waits for zk:/locks/orders-2,"), lineAt(m, "waits for zk:/locks/orders,")
 	must.True(t, first < second, "the longer wait is at line", first, "the other at", second)
 }

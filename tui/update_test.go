@@ -21,7 +21,7 @@ import (
 
 // changed is a snapshot with a list of changes, as a subscription delivers it.
 func changed(ids []inspect.ID, locks ...*inspect.Lock) *inspect.Snapshot {
-	s := inspect.NewSnapshot(fixture.Noon, fixture.Backends(), locks)
+	s := snapshotOf(locks...)
 	s.Changed = append([]inspect.ID{}, ids...)
 	return s
 }
@@ -76,7 +76,7 @@ func TestPauseFreezesTheScreen(t *testing.T) {
 	must.Contain(t, before, "PAUSED", "no badge")
 	now = fixture.In(time.Minute)
 	send(m, snapshotArrivedMsg{snapshot: changed([]inspect.ID{fixture.Split().ID}, fixture.Orders())}, tickedMsg{m.ticking})
-	send(m, snapshotArrivedMsg{snapshot: changed(nil, fixture.Orders())})
+	deliver(m, changed(nil, fixture.Orders()))
 	must.Equal(t, cmp.Diff(before, content(m)), "")
 	press(m, "space")
 	wantText(t, m, "1 lock: ")
@@ -121,7 +121,7 @@ func TestBackendLineLingersAfterRecovery(t *testing.T) {
 	well[1].State = inspect.Connected
 	turn := func(after time.Duration, b []*inspect.Backend) {
 		clock = clock.Add(after)
-		send(m, snapshotArrivedMsg{snapshot: inspect.NewSnapshot(clock, b, []*inspect.Lock{fixture.Orders()})})
+		deliver(m, inspect.NewSnapshot(clock, b, []*inspect.Lock{fixture.Orders()}))
 		send(m, tickedMsg{m.ticking})
 		fits(t, m)
 	}
@@ -163,11 +163,11 @@ func TestEverySilentMasterIsNamed(t *testing.T) {
 
 func TestGoneLockSaysSo(t *testing.T) {
 	m := opened(t, Options{}, 80, 24, fixture.Orders().ID)
-	send(m, snapshotArrivedMsg{snapshot: changed([]inspect.ID{fixture.Orders().ID}, fixture.Readers())})
+	deliver(m, changed([]inspect.ID{fixture.Orders().ID}, fixture.Readers()))
 	wantText(t, m, "zk:/locks/orders", "This lock is gone")
 	b := fixture.Backends()
 	b[0].FirstPass = false
-	send(m, snapshotArrivedMsg{snapshot: inspect.NewSnapshot(fixture.Noon, b, nil)})
+	deliver(m, inspect.NewSnapshot(fixture.Noon, b, nil))
 	wantText(t, m, "zk:/locks/orders", "has not been read yet")
 }
 
@@ -183,8 +183,8 @@ func TestHandoffHighlightsNewHolder(t *testing.T) {
 		{Kind: inspect.EventHandover, At: fixture.Noon, Lock: l.ID, Contender: &next, Previous: &before},
 	}
 	press(m, "space")
-	send(m, snapshotArrivedMsg{snapshot: s})
-	send(m, snapshotArrivedMsg{snapshot: changed([]inspect.ID{}, l)})
+	deliver(m, s)
+	deliver(m, changed([]inspect.ID{}, l))
 	wantNoText(t, m, "handoff")
 	press(m, "space")
 	wantText(t, m, "last acquisitions", "12:00:00  handoff worker-3 → worker-7")
@@ -209,7 +209,7 @@ func TestLongQueueScrolls(t *testing.T) {
 		l.Waiters = append(l.Waiters, c)
 		last = &c
 	}
-	m := model(t, Options{}, 80, 24, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l}))
+	m := model(t, Options{}, 80, 24, snapshotOf(l))
 	press(m, "enter")
 	wantText(t, m, "↓ ", "more")
 	press(m, "G")
