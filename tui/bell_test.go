@@ -50,6 +50,8 @@ func TestTheBellRingsForNewFindings(t *testing.T) {
 	again := found(inspect.Critical, nil)
 	now = now.Add(-bellPause + time.Second)
 	must.Equal(t, bells(m, again), 0, "bells a second after the last one")
+	now = now.Add(bellPause - time.Second)
+	must.Equal(t, bells(m, again), 1, "bells after the pause")
 	off := start("")
 	bells(off, found(inspect.Critical, nil))
 	must.Equal(t, bells(off, found(inspect.Critical, nil)), 0, "bells while they are off")
