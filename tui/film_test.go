@@ -216,9 +216,10 @@ func TestIndexedMomentIsDrawnAhead(t *testing.T) {
 	wantText(t, r.Model, "this is a recording")
 	ahead("]", "]")
 	wantText(t, r.Model, "0:40 of 1:00, only 0:10 of its history read", "worker-8 ")
-	late := moments(press(r.Model, "["))
-	ahead("[")
+	late, unstarted := moments(press(r.Model, "[")), press(r.Model, "]")
+	ahead("[", "[")
 	send(r.Model, late...) // the user has requested another moment
+	send(r.Model, moments(unstarted)...)
 	wantText(t, r.Model, "0:30 of 1:00, only 0:10 of its history read", "worker-6 ")
 	ahead("backspace")
 	wantText(t, r.Model, "1:00 of 1:00, only 0:10 of its history read", "worker-12 ")
