@@ -109,12 +109,18 @@ func TestEventNamesGetTheRoom(t *testing.T) {
 		event         inspect.Event
 		want          []string
 	}{
-		{"both clients, by leaving out tenths of seconds", 80, 24, handoff("zk:/locks/orders", "app-001:4000", "app-002:4000"),
-			[]string{"12:00:00  ", "app-001:4000 → app-002:4000"}},
-		{"into the column of an unknown duration", 80, 24, waiting("zk:/locks/orders", "app-1.prod.example.net:40000"),
-			[]string{"app-1.prod.example.net:40000"}},
-		{"the lock before its clients", 120, 36, handoff("redis:lock:order:104", strings.Repeat("a", 32), strings.Repeat("b", 32)),
-			[]string{"redis:lock:order:104"}},
+		{
+			"both clients, by leaving out tenths of seconds", 80, 24, handoff("zk:/locks/orders", "app-001:4000", "app-002:4000"),
+			[]string{"12:00:00  ", "app-001:4000 → app-002:4000"},
+		},
+		{
+			"into the column of an unknown duration", 80, 24, waiting("zk:/locks/orders", "app-1.prod.example.net:40000"),
+			[]string{"app-1.prod.example.net:40000"},
+		},
+		{
+			"the lock before its clients", 120, 36, handoff("redis:lock:order:104", strings.Repeat("a", 32), strings.Repeat("b", 32)),
+			[]string{"redis:lock:order:104"},
+		},
 		{"a long lock in a wide window", 300, 80, waiting(long, "worker-8"), []string{long}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
