@@ -10,6 +10,8 @@ import (
 type Cycle struct {
 	Locks  []ID
 	Owners []string
+	// Labels are the Owners' labels, or what else names them best, without an address.
+	Labels []string
 	// Identities of the owners; an unknown owner has one without a client.
 	Identities []Identity
 	// Since is when, by our clock, all of its entries were first seen unchanged; zero in a single

@@ -43,6 +43,7 @@ func Labelled(backend string, label Untrusted) Identity {
 type graph struct {
 	nodes  map[deadlockOwner]int
 	names  []string
+	labels []string // the names without addresses
 	ids    []Identity
 	shared []bool // the owner may be several threads
 	edges  [][]edge
@@ -96,6 +97,7 @@ func (g *graph) node(l *Lock, c *Contender) int {
 		n = len(g.names)
 		g.nodes[o] = n
 		g.names = append(g.names, c.Who().String())
+		g.labels = append(g.labels, cmp.Or(c.Owner.Label, c.Who()).String())
 		g.ids = append(g.ids, o.who)
 		g.shared = append(g.shared, g.isShared[o])
 		g.edges = append(g.edges, nil)
@@ -352,6 +354,7 @@ func (g *graph) cycle(ring []edge) Cycle {
 	for i := range ring {
 		e := &ring[(at+i)%len(ring)]
 		c.Locks, c.Owners = append(c.Locks, e.lock.ID), append(c.Owners, g.names[e.from])
+		c.Labels = append(c.Labels, g.labels[e.from])
 		c.Identities, c.waits = append(c.Identities, g.ids[e.from]), append(c.waits, e.key())
 		c.Shared = c.Shared || g.shared[e.from]
 		for _, seen := range []time.Time{e.waiter.Seen, e.target.Seen} {

@@ -146,6 +146,21 @@ func TestTheCheapestHoldOfACycle(t *testing.T) {
 	}
 }
 
+// The label of an owner may have spaces, and goes without the address.
+func TestCyclesLabelTheirOwners(t *testing.T) {
+	locks := []*Lock{chain("1", "a", "b"), chain("2", "b", "a")}
+	for _, l := range locks {
+		for _, list := range [][]Contender{l.Holders, l.Waiters} {
+			for i := range list {
+				list[i].Owner.Label, list[i].Owner.Client = "job "+list[i].Owner.Label, "10.0.0.1:5"
+			}
+		}
+	}
+	c := findCycles(slices.Values(locks))[0]
+	must.Same(t, c.Labels, []string{"job b", "job a"}, "labels")
+	must.Same(t, c.Owners, []string{"job b 10.0.0.1:5", "job a 10.0.0.1:5"}, "owners")
+}
+
 // A session id on another ensemble is another session, and a label alone is not an identity.
 func TestIdentityIsNeverGuessed(t *testing.T) {
 	one, two := chain("1", "a", "b"), chain("2", "b", "a")

@@ -88,19 +88,13 @@ func circle(c *inspect.Cycle) string {
 	return strings.Join(names, " → ")
 }
 
-// namesIn are the names of a cycle's owners, without addresses unless only these tell them apart.
+// namesIn are the names of a cycle's owners, with addresses only if nothing else tells them apart.
 func namesIn(c *inspect.Cycle) []string {
-	cut := func(o string) string { return inspect.Untrusted(o).Cut(40) }
-	names := each.Of(c.Owners, func(o string) string {
-		if at := strings.LastIndex(o, " "); at > 0 {
-			o = o[:at]
-		}
-		return cut(o)
-	})
-	if len(slices.Compact(slices.Sorted(slices.Values(names)))) < len(names) {
-		return each.Of(c.Owners, cut)
+	names := c.Labels
+	if len(slices.Compact(slices.Sorted(slices.Values(names)))) < len(c.Owners) {
+		names = c.Owners
 	}
-	return names
+	return each.Of(names, func(name string) string { return inspect.Untrusted(name).Cut(40) })
 }
 
 // breakCircle advises ending the hold that costs the least.

@@ -18,9 +18,10 @@ func TestDeadlock(t *testing.T) {
 	free := *cycle
 	free.Cheapest = inspect.CycleHold{Owner: 0, Lock: cycle.Locks[1], Name: "token 1"}
 	in := func(cy *inspect.Cycle) func(*inspect.Case) { return func(c *inspect.Case) { c.Cycle = cy } }
-	owned := func(owners ...string) *inspect.Cycle {
+	labelled := func(first, second string) *inspect.Cycle {
 		over := *cycle
-		over.Owners = owners
+		over.Labels = []string{first, second}
+		over.Owners = []string{first + " 10.0.0.1:5", second + " 10.0.0.1:6"}
 		return &over
 	}
 	tied := func(sure recipe.Confidence) *inspect.Cycle {
@@ -31,9 +32,9 @@ func TestDeadlock(t *testing.T) {
 	check(t, "deadlock",
 		fires("two locks in a circle", present(queue("kazoo", 2), in(cycle))),
 		fires("names without their addresses",
-			present(queue("kazoo", 2), in(owned("web-1 10.0.0.1:5", "web-2 10.0.0.1:6")))),
+			present(queue("kazoo", 2), in(labelled("job 1", "job 2")))),
 		fires("addresses of the same name",
-			present(queue("kazoo", 2), in(owned("web 10.0.0.1:5", "web 10.0.0.1:6")))),
+			present(queue("kazoo", 2), in(labelled("web", "web")))),
 		fires("the cheapest hold is on another lock", present(queue("kazoo", 2), in(&free), func(c *inspect.Case) {
 			c.Reach = map[string]inspect.Reach{"zk": {Target: "zk://z:1"}, "redis": {Target: "redis://r:2"}}
 		})),
