@@ -1,8 +1,10 @@
 package tui
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -172,9 +174,7 @@ type found struct {
 // time of the last event of each found.
 func (d *comparing) findings(only inspect.ID) (passing []string, last map[found]time.Time) {
 	last = make(map[found]time.Time)
-	reported, cleared := make(map[found]bool), make(map[found]int)
-	var order []found // by when each was last cleared
-	lines := make(map[found]string)
+	reported, times, lines := make(map[found]bool), make(map[found]int), make(map[found]string)
 	for _, e := range d.events.Until(d.to).List {
 		if e.Finding == nil || d.before(e.At) || only != (inspect.ID{}) && e.Lock != only {
 			continue
@@ -190,15 +190,20 @@ func (d *comparing) findings(only inspect.ID) (passing []string, last map[found]
 		case e.Kind == inspect.EventFinding:
 			reported[f] = true
 		case reported[f]:
-			cleared[f]++
-			order = append(slices.DeleteFunc(order, func(o found) bool { return o == f }), f)
+			times[f]++
 			lines[f] = fmt.Sprintf("  %s  cleared  %s  %s", describe.When(e.At, d.now), where, describe.Printable(e.Finding.Rule))
 			delete(reported, f)
 		}
 	}
-	for _, f := range order {
-		if cleared[f] > 1 {
-			lines[f] += fmt.Sprintf(", %d times", cleared[f])
+	clearedAt := func(f found) time.Time {
+		f.kind = inspect.EventCleared
+		return last[f]
+	}
+	for _, f := range slices.SortedFunc(maps.Keys(lines), func(a, b found) int {
+		return cmp.Or(clearedAt(a).Compare(clearedAt(b)), strings.Compare(lines[a], lines[b]))
+	}) {
+		if times[f] > 1 {
+			lines[f] += fmt.Sprintf(", %d times", times[f])
 		}
 		passing = append(passing, lines[f])
 	}

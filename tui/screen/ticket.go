@@ -87,10 +87,10 @@ func (d *Ticket) Update(msg tea.Msg) (tea.Cmd, bool) {
 	return nil, false
 }
 
-// both joins two halves of a message. A narrow window cuts the second one.
+// both joins two halves of a message, the second of which may be empty. A narrow window cuts that.
 func both(first, second string) string {
-	if first == "" || second == "" {
-		return first + second
+	if second == "" {
+		return first
 	}
 	return first + "; " + second
 }
