@@ -112,8 +112,8 @@ func Run(ctx context.Context, o Options, options ...tea.ProgramOption) error {
 	return err
 }
 
-// framesPerSecond is how often Bubble Tea looks for something to draw. A key waits for that at most 13
-// ms; each more frame a second costs 0.01 % of a core.
+// framesPerSecond is how often Bubble Tea looks for something to draw. A key waits up to 13 ms for it.
+// Ten more a second would cost 0.1 % of a core.
 const framesPerSecond = 75
 
 // runProgram shows a model until it quits or ctx ends. The caller turns signals into the end of ctx: Bubble Tea's own

@@ -74,8 +74,9 @@ func ofOneServer(c *inspect.Case) []inspect.Finding {
 	if value == nil {
 		return nil
 	}
+	// It names no contender, so that it stays the same finding when the lock changes hands.
 	return one(inspect.Finding{
-		Confidence: recipe.Likely, // and no subject: it stays while the lock changes hands
+		Confidence: recipe.Likely,
 		Message: fmt.Sprintf("its key is on %s, not on a quorum of %d; but %s takes a lock on one server: "+
 			"it is most likely held", at(value.Addr), l.Quorum, l.Recipe),
 		Evidence: evidence{
