@@ -46,6 +46,9 @@ func TestLimitAllowsBurstThenRate(t *testing.T) {
 	if wait := at.Sub(noon); wait != 50*time.Millisecond || l.Ready(spent, at).After(at) {
 		t.Errorf("the next is ready after %v", wait)
 	}
+	if at := (node.Limit{}).Ready(spent, noon); !at.Equal(noon) {
+		t.Errorf("without a limit, the next is ready after %v", at.Sub(noon))
+	}
 	if s := l.Slowed(); s.Every != 100*time.Millisecond || s.Burst != 2 {
 		t.Errorf("slowed %+v", s)
 	}

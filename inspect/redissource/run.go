@@ -235,7 +235,7 @@ func (r *run) requestReads(now time.Time) {
 func (r *run) limitOf(p *masterState) node.Limit {
 	switch {
 	case r.cfg.Once && (p.passed || len(p.turn) >= r.cfg.Budget.KeysPerTick):
-		return node.Limit{Burst: 1} // no rate limit, since the scan has one and nothing is gathered
+		return node.Limit{} // no rate limit, since the scan has one and nothing is gathered
 	case r.cfg.Once:
 		return node.Limit{Every: node.Gather, Burst: 5}
 	case p.pace.Slow:

@@ -11,62 +11,89 @@ import (
 // GlobEscape escapes a key so that the pattern matches only that key.
 var GlobEscape = strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`)
 
-// Matcher is a set of patterns. It is fastest for the common ones: a prefix, or a word between
-// stars.
+// Matcher is a set of patterns. To be fast, it tries a pattern only where a word of the pattern
+// begins in a key.
 type Matcher struct {
-	words, folded, prefixes []string // folded are lower-case words that match in any case
-	globs                   []glob
-	custom                  []recipe.Custom
+	words  [][]glob // by the first byte of the word
+	others []glob   // without a word
+	custom []recipe.Custom
 }
 
-// glob is any other pattern. A key without its ending does not match.
-type glob struct{ pattern, ending string }
+// glob is a pattern whose keys all contain the word, in any case.
+type glob struct{ pattern, word string }
 
 // NewMatcher returns a Matcher for the patterns and for the keys of the custom recipes.
 func NewMatcher(patterns []string, custom []recipe.Custom) Matcher {
-	m := Matcher{custom: custom}
+	m := Matcher{words: make([][]glob, 256), custom: custom}
 	for _, p := range patterns {
-		inner, trailing := strings.CutSuffix(p, "*")
-		word, leading := strings.CutPrefix(inner, "*")
-		any, ignoresCase := ofAnyCase(word)
-		switch {
-		case trailing && leading && ignoresCase:
-			m.folded = append(m.folded, any)
-		case !trailing || strings.ContainsAny(word, special):
-			m.globs = append(m.globs, glob{p, p[strings.LastIndexAny(p, special)+1:]})
-		case leading:
-			m.words = append(m.words, word)
-		default:
-			m.prefixes = append(m.prefixes, word)
+		g := glob{p, wordOf(p)}
+		if g.word == "" {
+			m.others = append(m.others, g)
+		} else {
+			m.words[g.word[0]] = append(m.words[g.word[0]], g)
 		}
 	}
 	return m
 }
 
-// special are the bytes with a meaning in a pattern.
-const special = `*?[]\`
-
-// ofAnyCase reads "[lL][oO]" as "lo".
-func ofAnyCase(word string) (string, bool) {
-	var lower []byte
-	for ; len(word) >= 4 && word[0] == '[' && word[1] >= 'a' && word[1] <= 'z' && word[2] == word[1]-'a'+'A' &&
-		word[3] == ']'; word = word[4:] {
-		lower = append(lower, word[1])
+// wordOf returns the longest text that the keys of a pattern contain, in lower case: "lock" of "*:[lL][oO][cC][kK]:*".
+// It looks no further than the first other class or escape.
+func wordOf(pattern string) string {
+	var longest, word string
+	for p := pattern; p != "" && p[0] != '\\'; p = p[1:] {
+		switch {
+		case isLetterOfAnyCase(p):
+			word += p[1:2]
+			p = p[3:]
+		case p[0] == '[':
+			return longest
+		case p[0] == '*' || p[0] == '?':
+			word = ""
+		default:
+			word += string([]byte{lower(p[0])})
+		}
+		if len(word) > len(longest) {
+			longest = word
+		}
 	}
-	return string(lower), word == "" && len(lower) > 0
+	return longest
+}
+
+// isLetterOfAnyCase reports whether a pattern begins with a class like [lL].
+func isLetterOfAnyCase(p string) bool {
+	return len(p) >= 4 && p[0] == '[' && 'a' <= p[1] && p[1] <= 'z' && lower(p[2]) == p[1] && p[3] == ']'
 }
 
 // Any reports whether one of the patterns matches.
 func (m Matcher) Any(key string) bool {
-	lower := key
-	if len(m.folded) > 0 {
-		lower = strings.ToLower(key)
+	matches := func(g glob) bool { return text.Glob(g.pattern, key) }
+	for i := range len(key) {
+		for _, g := range m.words[lower(key[i])] {
+			if hasPrefix(key[i:], g.word) && matches(g) {
+				return true
+			}
+		}
 	}
-	return slices.ContainsFunc(m.words, func(w string) bool { return strings.Contains(key, w) }) ||
-		slices.ContainsFunc(m.folded, func(w string) bool { return strings.Contains(lower, w) }) ||
-		slices.ContainsFunc(m.prefixes, func(p string) bool { return strings.HasPrefix(key, p) }) ||
-		slices.ContainsFunc(m.globs, func(g glob) bool {
-			return strings.HasSuffix(key, g.ending) && text.Glob(g.pattern, key)
-		}) ||
+	return slices.ContainsFunc(m.others, matches) ||
 		slices.ContainsFunc(m.custom, func(c recipe.Custom) bool { return c.Owns(key) })
+}
+
+// hasPrefix reports whether a key begins with a word in any case.
+func hasPrefix(key, word string) bool {
+	if len(key) < len(word) {
+		return false
+	}
+	for i := range len(word) {
+		if lower(key[i]) != word[i] {
+			return false
+		}
+	}
+	return true
+}
+
+func lower(c byte) byte {
+	if 'A' <= c && c <= 'Z' {
+		return c + 'a' - 'A'
+	}
+	return c
 }

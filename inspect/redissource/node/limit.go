@@ -3,7 +3,7 @@ package node
 import "time"
 
 // Limit is a rate limit by the generic cell rate algorithm (ITU-T I.371). Its whole state is one
-// time, which is zero before anything is spent.
+// time, which is zero before anything is spent. Without Every, there is no limit.
 type Limit struct {
 	Every time.Duration
 	Burst int
@@ -11,7 +11,7 @@ type Limit struct {
 
 // Ready returns the earliest time at which the next unit may be spent.
 func (l Limit) Ready(spent, now time.Time) time.Time {
-	if at := spent.Add(-l.Every * time.Duration(l.Burst-1)); at.After(now) {
+	if at := spent.Add(-l.Every * time.Duration(l.Burst-1)); l.Every > 0 && at.After(now) {
 		return at
 	}
 	return now
