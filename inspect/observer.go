@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -202,7 +203,11 @@ func (o *Observer) loop(updates <-chan sourceUpdate) {
 			due()
 		case <-publish.C:
 			armed = false
-			o.publish()
+			if o.watching() {
+				o.publish()
+			} else {
+				o.publishCount()
+			}
 			published = o.worked()
 		case <-beats.C:
 			if !own.steady(o.worked().Round(0)) {
@@ -210,12 +215,8 @@ func (o *Observer) loop(updates <-chan sourceUpdate) {
 			}
 			now := o.now()
 			o.onBeat(now)
-			if o.cyclesDue(now) && cycles.start(&o.locks,
-				func(locks iter.Seq[*Lock]) []Cycle { return o.deadlocks.find(locks, now) }) {
-				o.cyclesStale = false
-			}
-			if o.outliersStale && outliers.start(&o.locks, findOutliers) {
-				o.outliersStale = false
+			if o.watching() {
+				o.seek(cycles, outliers, now)
 			}
 			due()
 		case found := <-cycles.found:
@@ -227,6 +228,22 @@ func (o *Observer) loop(updates <-chan sourceUpdate) {
 			o.setOutliers(found, o.now())
 			due()
 		}
+	}
+}
+
+// watching reports whether a backend is watched, not only read once: then finish does everything.
+func (o *Observer) watching() bool {
+	return slices.ContainsFunc(o.backends, func(p *backendState) bool { return !p.once() })
+}
+
+// seek starts the searches that are due.
+func (o *Observer) seek(cycles *search[[]Cycle], outliers *search[map[string][]Outlier], now time.Time) {
+	if o.cyclesDue(now) && cycles.start(&o.locks,
+		func(locks iter.Seq[*Lock]) []Cycle { return o.deadlocks.find(locks, now) }) {
+		o.cyclesStale = false
+	}
+	if o.outliersStale && outliers.start(&o.locks, findOutliers) {
+		o.outliersStale = false
 	}
 }
 
@@ -255,8 +272,30 @@ func (o *Observer) publishAsOf(now time.Time) {
 	if !o.pending() {
 		return
 	}
+	s := o.snapshot(o.locks.share(), now)
+	o.mu.Lock()
+	o.latest = s
+	for sub := range o.subscriptions {
+		sub.wake(o.changed, o.events)
+	}
+	o.mu.Unlock()
+	o.dirty = false
+	o.changed = make(map[ID]struct{}) // a cleared map would keep its size, and be slow to walk
+	o.events = nil
+}
+
+// publishCount publishes how many locks one pass has found so far. The locks are not shared, so they can still be
+// changed instead of copied.
+func (o *Observer) publishCount() {
+	s := o.snapshot(table{count: o.locks.len()}, o.now())
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.latest = s
+}
+
+func (o *Observer) snapshot(locks table, now time.Time) *Snapshot {
 	s := &Snapshot{
-		TakenAt: now, locks: o.locks.share(), cycles: o.cycles, owners: &owners{}, hosts: o.hosts,
+		TakenAt: now, locks: locks, cycles: o.cycles, owners: &owners{}, hosts: o.hosts,
 		sessions: make(map[string]map[int64]Session, len(o.backends)),
 		watched:  make(map[string]time.Time, len(o.backends)),
 	}
@@ -267,15 +306,7 @@ func (o *Observer) publishAsOf(now time.Time) {
 		}
 		s.sessions[p.name], s.watched[p.name] = p.sessions, p.since
 	}
-	o.mu.Lock()
-	o.latest = s
-	for sub := range o.subscriptions {
-		sub.wake(o.changed, o.events)
-	}
-	o.mu.Unlock()
-	o.dirty = false
-	o.changed = make(map[ID]struct{}) // a cleared map would keep its size, and be slow to walk
-	o.events = nil
+	return s
 }
 
 // Snapshot returns the newest snapshot.

@@ -28,6 +28,8 @@ func (t *table) share() table {
 	return *t
 }
 
+func (t *table) isShared() bool { return t.edition > 0 }
+
 func (t *table) len() int { return t.count }
 
 func (t *table) all() iter.Seq[*Lock] {
