@@ -1,8 +1,8 @@
 package recipe
 
 import (
+	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -14,9 +14,8 @@ func TestCustomReadsItsGroups(t *testing.T) {
 		Lock: `/acme/(?P<library_id>[^/]+)/locks/[^/]+`, Contender: `(?P<mode>r|w)-(?P<host>[^-]+)-(?P<pid>\d+)-\d{10}`, Data: `job (?P<label>.*)`,
 	})
 	must.Succeed(t, err)
-	if !c.Owns("/acme/eu/locks/orders") || c.Owns("/acme/eu/locks/orders/x") || c.Owns("x/acme/eu/locks/orders") {
-		t.Error("a pattern matched part of a path")
-	}
+	must.True(t, c.Owns("/acme/eu/locks/orders"))
+	must.True(t, !c.Owns("/acme/eu/locks/orders/x") && !c.Owns("x/acme/eu/locks/orders"), "a pattern matched part of a path")
 	for _, tt := range []struct {
 		name, data string
 		want       Token
@@ -26,9 +25,8 @@ func TestCustomReadsItsGroups(t *testing.T) {
 		{"w-host1-42-0000000007", "other", Token{Recipe: "acme", Confidence: Certain, Kind: "rw", Host: "host1", PID: "42", LibraryID: "eu", HasMode: true}, true},
 		{"x-host1-42-0000000007", "", Token{}, false},
 	} {
-		if got, ok := c.Read("/acme/eu/locks/orders", tt.name, tt.data); ok != tt.ok || got != tt.want {
-			t.Errorf("%s: %+v, %v; want %+v", tt.name, got, ok, tt.want)
-		}
+		got, ok := c.Read("/acme/eu/locks/orders", tt.name, tt.data)
+		must.True(t, ok == tt.ok && got == tt.want, tt.name, got, ok, "want", tt.want)
 	}
 }
 
@@ -46,9 +44,8 @@ func TestBadCustomRecipesAreExplained(t *testing.T) {
 		{"redis", "", Patterns{Lock: "x", Data: "x"}, "znodes"},
 		{"redis", "", Patterns{Lock: "x", Confidence: "sure"}, `"sure"`},
 	} {
-		if _, err := NewCustom("acme", tt.backend, tt.kind, tt.patterns); err == nil || !strings.Contains(err.Error(), tt.says) {
-			t.Errorf("%+v: %v", tt, err)
-		}
+		_, err := NewCustom("acme", tt.backend, tt.kind, tt.patterns)
+		must.Contain(t, fmt.Sprint(err), tt.says, tt)
 	}
 }
 
@@ -63,9 +60,8 @@ func TestCustomKeyPattern(t *testing.T) {
 		`app:(?:eu|us):leader`:                "app:*:leader",
 	} {
 		c := must.Have(NewCustom("acme", "redis", "", Patterns{Lock: pattern}))(t)
-		if got := c.KeyPatterns(); !slices.Equal(got, []string{want}) {
-			t.Errorf("%s: %s, want %s", pattern, got, want)
-		}
+		got := c.KeyPatterns()
+		must.True(t, slices.Equal(got, []string{want}), pattern, got, "want", want)
 	}
 }
 
@@ -88,13 +84,11 @@ func TestCustomReadsTimesAndCounts(t *testing.T) {
 		{"acme:a", "3 of until 9995317377191", Token{}, false},
 		{"acme:a", uuid + "/2026-11-21T09:00:00Z until 1795317377191", Token{}, false},
 	} {
-		if got, ok := c.Read(tt.key, tt.value, ""); ok != tt.ok || got != tt.want {
-			t.Errorf("%s = %s: %+v, %v; want %+v", tt.key, tt.value, got, ok, tt.want)
-		}
+		got, ok := c.Read(tt.key, tt.value, "")
+		must.True(t, ok == tt.ok && got == tt.want, tt.key, "=", tt.value, got, ok, "want", tt.want)
 	}
-	if got, ok := c.Read("acme:a", uuidV1+"/2026-11-21T09:00:00Z until 1795317377191", ""); !ok || got.Host != "3c:52:00:aa:bb:cc" || got.Since.Year() != 2026 {
-		t.Errorf("%+v, %v", got, ok)
-	}
+	got, ok := c.Read("acme:a", uuidV1+"/2026-11-21T09:00:00Z until 1795317377191", "")
+	must.True(t, ok && got.Host == "3c:52:00:aa:bb:cc" && got.Since.Year() == 2026, got, ok)
 	must.Same(t, c.KeyPatterns(), []string{"acme:*"})
 }
 

@@ -1,6 +1,7 @@
 package recipe
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -86,6 +87,8 @@ func TestKeysWithTTLOfEachLibrary(t *testing.T) {
 	must.True(t, ok)
 	must.Equal(t, of, "app:"+digest+":RUN")
 	must.Equal(t, strings.ReplaceAll(strings.Join(keys, " "), of, "D"), "D:LOCKED D D:QUEUED D:PRIMED D:INFO app:uniquejobs:digests app:uniquejobs:expiring_digests")
+	keys, _, ok = SidekiqKeys("prod_uniq:" + md5Hex + ":RUN:LOCKED")
+	must.True(t, ok && keys[len(keys)-1] == "prod_uniq:expiring_digests", "under another prefix", keys)
 }
 
 func TestUnreadableKeysHintAtLock(t *testing.T) {
@@ -114,17 +117,6 @@ func TestSlotsFollowTheClusterSpecification(t *testing.T) {
 		must.True(t, ok && locks[0] == key, helper, "belongs to", locks)
 	}
 	must.Equal(t, LockscopeSessionChannel("s"), "lockscope:wake:@s")
-}
-
-func TestListsThatWakeWaiters(t *testing.T) {
-	for _, tt := range [][3]string{
-		{"lock:a", "YWFhYWFhYWFhYWFhYWFhYWFh", "lock-signal:a"},
-		{"lock:a", "x", ""},
-	} {
-		list, ok := WakeList(tt[0], tt[1])
-		must.Equal(t, list, tt[2])
-		must.Equal(t, ok, tt[2] != "")
-	}
 }
 
 func TestDirectoriesOfSemaphores(t *testing.T) {
@@ -173,5 +165,32 @@ func TestOtherLibrariesNodesBecomeSequential(t *testing.T) {
 func TestRevocableCuratorLocks(t *testing.T) {
 	for data, want := range map[string]bool{"": true, "__REVOKE__": true, "10.0.0.7": false} {
 		must.Equal(t, CuratorListens([]byte(data)), want, data)
+	}
+}
+
+// A Spring registry's channel begins with its name, which may end at any colon of the key. Libraries
+// that do not publish have no channel.
+func TestChannelsOfPlainStrings(t *testing.T) {
+	for _, tt := range []struct {
+		key, value, message string
+		channels            []string
+		list                string // that wakes a waiter
+	}{
+		{"my-lock:a", uuid, "my-lock:a", []string{"my-lock-channel:my-lock:a"}, ""},
+		{"app:lock:a", uuid, "app:lock:a", []string{"app-channel:app:lock:a", "app:lock-channel:app:lock:a"}, ""},
+		{"1:2:3:4:5:6:7:8:9:10", uuid, "1:2:3:4:5:6:7:8:9:10", []string{
+			"1-channel:1:2:3:4:5:6:7:8:9:10", "1:2-channel:1:2:3:4:5:6:7:8:9:10", "1:2:3-channel:1:2:3:4:5:6:7:8:9:10", "1:2:3:4-channel:1:2:3:4:5:6:7:8:9:10",
+			"1:2:3:4:5-channel:1:2:3:4:5:6:7:8:9:10", "1:2:3:4:5:6-channel:1:2:3:4:5:6:7:8:9:10", "1:2:3:4:5:6:7-channel:1:2:3:4:5:6:7:8:9:10", "1:2:3:4:5:6:7:8-channel:1:2:3:4:5:6:7:8:9:10",
+		}, ""},
+		{"lock:a", LockscopeToken([16]byte{}, "me"), "", []string{"lockscope:wake:lock:a"}, ""},
+		{"lock:a", base18, "", nil, "lock-signal:a"},
+		{"lock:a", "x", "", nil, ""},
+		{"redlock:a", uuid, "", nil, ""},
+		{"lock:a", base16, "", nil, ""},
+	} {
+		channels, message := Wakes(tt.key, tt.value)
+		must.True(t, message == tt.message && slices.Equal(channels, tt.channels), tt.key, tt.value, message, "on", channels)
+		list, ok := WakeList(tt.key, tt.value)
+		must.True(t, list == tt.list && ok == (list != ""), tt.key, tt.value, "list", list)
 	}
 }

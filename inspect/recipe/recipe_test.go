@@ -22,9 +22,8 @@ func TestOtherChildrenAreNotContenders(t *testing.T) {
 		"_c_" + strings.ToUpper(uuid) + "-lock-000000000x", guid + "__lock__", "lock-99999999999x", "2147483648",
 		"x9999999999", "foo-00000000", "\xff\xfe",
 	} {
-		if q, es := Read([]string{name}); len(es) > 0 || Contends(name) {
-			t.Errorf("%q is recognised as a contender of %s", name, q.Name)
-		}
+		q, es := Read([]string{name})
+		must.True(t, len(es) == 0 && !Contends(name), name, "is recognised as a contender of", q.Name)
 	}
 }
 
@@ -44,26 +43,28 @@ func TestSplitSequenceReadsOnlyServerNumbers(t *testing.T) {
 		{"x-999999999", "x", -999999999, true},
 	} {
 		prefix, seq, ok := SplitSequence(tt.name)
-		if ok != tt.ok || ok && (prefix != tt.prefix || seq != tt.seq) {
-			t.Errorf("%s: %q %d %v, want %q %d %v", tt.name, prefix, seq, ok, tt.prefix, tt.seq, tt.ok)
-		}
+		must.Equal(t, ok, tt.ok, tt.name, "is split")
+		must.True(t, !ok || prefix == tt.prefix && seq == tt.seq, tt.name, prefix, seq)
 	}
 }
 
 func TestBuiltNamesParseBack(t *testing.T) {
 	for _, q := range Queues() {
-		if q.Prefix == nil {
-			continue
-		}
-		name := q.Prefix(guid) + "0000000042"
-		if e, ok := q.Parse(name); !ok || e.Sequence != 42 || e.Mode != Exclusive {
-			t.Errorf("%s: %s parsed as %+v, %v", q.Name, name, e, ok)
-		}
-		if q.CarriesGUID == !strings.Contains(strings.ReplaceAll(name, "-", ""), guid) {
-			t.Errorf("%s: CarriesGUID is %v, but the name is %s", q.Name, q.CarriesGUID, name)
-		}
-		if found, ok := QueueByName(q.Name); !ok || found.Name != q.Name {
-			t.Errorf("%s is not found by its name", q.Name)
+		found, ok := QueueByName(q.Name)
+		must.True(t, ok && found.Name == q.Name, q.Name, "is not found by its name")
+		must.Equal(t, q.ReadPrefix == nil, q.WritePrefix == nil, q.Name, "has only one of the two prefixes")
+		for i, prefix := range []func(string) string{q.Prefix, q.ReadPrefix, q.WritePrefix} {
+			if prefix == nil {
+				continue
+			}
+			name := prefix(guid) + "0000000042"
+			e, ok := q.Parse(name)
+			must.True(t, ok && e.Sequence == 42, q.Name, name, "parsed as", e, ok)
+			must.Equal(t, strings.Contains(strings.ReplaceAll(name, "-", ""), guid), q.CarriesGUID, name, "has a GUID")
+			_, es := Read([]string{name})
+			mode := []Mode{Exclusive, Shared, Exclusive}[i]
+			must.True(t, len(es) == 1 && es[0].Mode == mode && es[0].Sequence == 42, q.Name, name, "is read as", es)
+			must.True(t, es[0].Recipe == q.Name || q.Name == sequentialName, q.Name, name, "is read as", es)
 		}
 	}
 }
@@ -73,13 +74,12 @@ func TestQueueOrderSurvivesTheCountersWrap(t *testing.T) {
 	for _, n := range []int32{math.MinInt32 + 1, math.MaxInt32, math.MinInt32, math.MaxInt32 - 1} {
 		names = append(names, fmt.Sprintf("%s__lock__%010d", guid, n))
 	}
-	_, got := Read(names)
-	want := []int32{math.MaxInt32 - 1, math.MaxInt32, math.MinInt32, math.MinInt32 + 1}
-	for i, e := range got {
-		if e.Sequence != want[i] {
-			t.Fatalf("order %v, want %v", got, want)
-		}
+	var order []int32
+	_, entries := Read(names)
+	for _, e := range entries {
+		order = append(order, e.Sequence)
 	}
+	must.Same(t, order, []int32{math.MaxInt32 - 1, math.MaxInt32, math.MinInt32, math.MinInt32 + 1})
 }
 
 func entries(modes string) []Entry {
@@ -91,29 +91,6 @@ func entries(modes string) []Entry {
 		}
 	}
 	return es
-}
-
-func TestBlockerAndBlockedBelow(t *testing.T) {
-	curator, _ := QueueByName("curator")
-	kazoo, _ := QueueByName("kazoo")
-	for _, tt := range []struct {
-		modes                  string
-		curator, kazoo, blocks []int
-	}{
-		{"www", []int{-1, 0, 1}, []int{-1, 0, 1}, []int{2, 1, 0}},
-		{"rrr", []int{-1, -1, -1}, []int{-1, -1, -1}, []int{0, 0, 0}},
-		{"rwrwr", []int{-1, 0, 1, 2, 1}, []int{-1, 0, 1, 2, 3}, []int{4, 3, 2, 1, 0}},
-		{"wrr", []int{-1, 0, 0}, []int{-1, 0, 0}, []int{2, 0, 0}},
-		{"rrw", []int{-1, -1, 1}, []int{-1, -1, 1}, []int{1, 1, 0}},
-	} {
-		es := entries(tt.modes)
-		blocks := curator.Blocks(es)
-		for i := range es {
-			must.Equal(t, curator.Blocker(es, i), tt.curator[i], tt.modes, "curator's", i, "watches")
-			must.Equal(t, kazoo.Blocker(es, i), tt.kazoo[i], tt.modes, "kazoo's", i, "watches")
-			must.Equal(t, blocks[i], tt.blocks[i], tt.modes, i, "blocks")
-		}
-	}
 }
 
 func TestDecodeTokens(t *testing.T) {
@@ -145,9 +122,8 @@ func TestRandomBytesNeedALockName(t *testing.T) {
 		"lock:orders": Likely, "orders:lock": Likely, "my-mutex-1": Likely, "{redlock}x": Likely, "Lock/a": Likely, "orderLock:7": Likely,
 		"userlocks": Likely, "unlock:token:alice": Possible, "wallclock": Possible, "codeblocks:1": Possible, "deadlock": Possible, "blocks:tip": Possible, "sess:lockable": Possible, "orders": Possible, "": Possible,
 	} {
-		if got := DecodeToken(key, "Y2NjY2NjY2NjY2NjY2NjYw=="); got.Recipe != "redsync" || got.Confidence != want {
-			t.Errorf("%q: %+v, want %s", key, got, want)
-		}
+		got := DecodeToken(key, "Y2NjY2NjY2NjY2NjY2NjYw==")
+		must.True(t, got.Recipe == "redsync" && got.Confidence == want, key, got, "want", want)
 	}
 }
 
@@ -155,9 +131,8 @@ func TestRedisPyTokenTellsCreationTime(t *testing.T) {
 	// python3 -c "import uuid; print(uuid.UUID('5f0c1d4e-c6f5-11f0-a1b2-3c5200aabbcc').time)"
 	got := DecodeToken("k", "5f0c1d4ec6f511f0a1b23c5200aabbcc").Since
 	ticks := int64(0x1f0c6f55f0c1d4e) - 122192928000000000
-	if want := time.Unix(ticks/1e7, ticks%1e7*100); !got.Equal(want) || got.Year() != 2025 {
-		t.Errorf("created %v, want %v", got, want)
-	}
+	want := time.Unix(ticks/1e7, ticks%1e7*100)
+	must.True(t, got.Equal(want) && got.Year() == 2025, "created", got, "want", want)
 }
 
 func FuzzSplitSequence(f *testing.F) {
@@ -165,9 +140,7 @@ func FuzzSplitSequence(f *testing.F) {
 	f.Add("lock--2147483648")
 	f.Fuzz(func(t *testing.T, name string) {
 		prefix, seq, ok := SplitSequence(name)
-		if ok && prefix+fmt.Sprintf("%010d", seq) != name {
-			t.Errorf("%q split into %q and %d, which do not join to the name", name, prefix, seq)
-		}
+		must.True(t, !ok || prefix+fmt.Sprintf("%010d", seq) == name, name, "is split into", prefix, seq)
 	})
 }
 
@@ -176,9 +149,7 @@ func FuzzParseEveryRecipe(f *testing.F) {
 	f.Fuzz(func(t *testing.T, name, value string) {
 		for _, q := range Queues() {
 			e, ok := q.Parse(name)
-			if ok && e.Name != name {
-				t.Errorf("%s changed the name %q to %q", q.Name, name, e.Name)
-			}
+			must.True(t, !ok || e.Name == name, q.Name, "changed the name", name, "to", e.Name)
 			q.Owner(e, []byte(value))
 		}
 		ReadSingle(name, []byte(value), true, true)
@@ -191,9 +162,8 @@ func FuzzParseEveryRecipe(f *testing.F) {
 			}
 			must.True(t, found, name, "is not among the parts of its base", base)
 		}
-		if _, es := Read([]string{name, value}); len(es) > 2 {
-			t.Errorf("%d contenders from two names", len(es))
-		}
+		_, es := Read([]string{name, value})
+		must.True(t, len(es) <= 2, len(es), "contenders from two names")
 		DecodeToken(name, value)
 	})
 }
@@ -212,13 +182,11 @@ func TestStructuredDataGetsShortLabels(t *testing.T) {
 		`{"n":1,"name":{"a":"b"}}`: {"", `{"n":1,"name":{"a":"b"}}`},
 		"":                         {"", ""},
 	} {
-		if host, label := labelOnly(Entry{}, []byte(data)); [2]string{host, label} != want {
-			t.Errorf("%s: %q, %q", data, host, label)
-		}
+		host, label := labelOnly(Entry{}, []byte(data))
+		must.Equal(t, [2]string{host, label}, want, data, host, label)
 	}
-	if _, label := ownerIn([]byte(`{"x":"` + strings.Repeat("é", 200) + `"}`)); len(label) > mostJSON {
-		t.Errorf("%d bytes: %q", len(label), label)
-	}
+	_, label := ownerIn([]byte(`{"x":"` + strings.Repeat("é", 200) + `"}`))
+	must.True(t, len(label) <= mostJSON, len(label), "bytes", label)
 }
 
 func TestWordsThatNameALock(t *testing.T) {
@@ -231,8 +199,14 @@ func TestWordsThatNameALock(t *testing.T) {
 		"blocks": false, "wallClock": false, "locked:users": false, "login:lockout:7": false, "lockers": false, "a:b": false,
 		"blocklist": false, "sherlock": true, "unlocked": false, "": false, "O'Clock": false, "clock7": false,
 	} {
-		if got := NamesLock(key); got != want {
-			t.Errorf("%q names a lock: %v", key, got)
+		must.Equal(t, NamesLock(key), want, key, "names a lock")
+	}
+}
+
+func BenchmarkDecodeToken(b *testing.B) {
+	for b.Loop() {
+		for _, l := range catalogue() {
+			DecodeToken(l.Example.Key, l.Example.Value)
 		}
 	}
 }
@@ -249,8 +223,6 @@ func TestValuesWithoutAnOwner(t *testing.T) {
 		"": true, "1": true, "-1": true, "1795317377.191": true, `"exclusive"`: true, "b:1;": true, "i:12;": true, "True": true,
 		"worker-1": false, "10.0.0.7": false, "a": false, "b:x": false, "5f0c1d4ec6f511f0a1b23c5200aabbcc": false, "4711@web-1": false,
 	} {
-		if got := IsAnonymous(value); got != want {
-			t.Errorf("%q: %v", value, got)
-		}
+		must.Equal(t, IsAnonymous(value), want, value)
 	}
 }

@@ -1,8 +1,8 @@
 package recipe
 
 import (
+	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -46,9 +46,7 @@ func TestHelperKeysMakeTheirLocksKnown(t *testing.T) {
 		{"redbeat:unlock-accounts", false, nil},
 	} {
 		_, locks, helper := LockOf(tt.key)
-		if helper != tt.helper || !slices.Equal(locks, tt.locks) {
-			t.Errorf("%s: %v %q, want %v %q", tt.key, helper, locks, tt.helper, tt.locks)
-		}
+		must.True(t, helper == tt.helper && slices.Equal(locks, tt.locks), tt.key, helper, locks, "want", tt.helper, tt.locks)
 	}
 }
 
@@ -107,6 +105,7 @@ func TestDecodeStringsOfOtherLibraries(t *testing.T) {
 		{"redbeat::locks", uuid1, redisPyToken("redis-py", Likely)},
 		{"request:a", uuid1, redisPyToken("redis-py", Possible)},
 		{"qo_tasks.mail_to-7", uuid1, redisPyToken("redis-py", Likely)},
+		{"lock:a", uuidV1, redisPyToken("token", Possible)}, // ioredis-lock writes version 1 UUIDs with dashes
 		{"registry:a", uuid, Token{Recipe: "spring-integration", Confidence: Possible, LibraryID: uuid}},
 		{"redlock:a", uuid, Token{Recipe: "redlock.net", Confidence: Likely}},
 		{"redlock:a", uuidV1, redisPyToken("token", Possible)}, // neither library writes version 1 UUIDs
@@ -124,17 +123,7 @@ func TestDecodeStringsOfOtherLibraries(t *testing.T) {
 		{"lock:a", `s:16:"abcdefghijk1mnop";`, Token{Recipe: "laravel", Confidence: Possible}},
 		{"lock:a", strings.Repeat("YWFh", 10) + "YWE=", Token{Recipe: "symfony", Confidence: Likely}},
 	} {
-		if got := DecodeToken(tt.key, tt.value); got != tt.want {
-			t.Errorf("%s = %s: %+v, want %+v", tt.key, tt.value, got, tt.want)
-		}
-	}
-}
-
-// ioredis-lock writes version 1 UUIDs with dashes.
-func TestTimeBasedTokenIsDecoded(t *testing.T) {
-	got := DecodeToken("lock:a", uuidV1)
-	if got.Recipe != "token" || got.Host != "3c:52:00:aa:bb:cc" || got.Since.Year() != 2025 {
-		t.Errorf("%+v", got)
+		must.Equal(t, DecodeToken(tt.key, tt.value), tt.want, tt.key, "=", tt.value)
 	}
 }
 
@@ -176,86 +165,9 @@ func TestOtherStructuresAreNotLocks(t *testing.T) {
 		"nothing":                {Type: TypeNone},
 	} {
 		for _, key := range []string{"lock:a", "lock:a.writer", "lock:a.readers", "{lock:a}:timeout"} {
-			if r, ok := DecodeKeys(Keys{Key: key, Main: v, Named: true, Now: time.Now()}); ok {
-				t.Errorf("%s under %s is recognised as %+v", name, key, r)
-			}
+			r, ok := DecodeKeys(Keys{Key: key, Main: v, Named: true, Now: time.Now()})
+			must.True(t, !ok, name, "under", key, "is recognised as", r)
 		}
-	}
-}
-
-func TestRedissonOwners(t *testing.T) {
-	k := Keys{Key: "a", Main: hash(uuid+":57:0c4f-ab", "1"), Now: time.Now()}
-	r, ok := DecodeKeys(k)
-	if !ok || len(r.Claims) != 1 || r.Claims[0].Label != "0c4f-ab" || r.Claims[0].Thread != "57" || r.Claims[0].LibraryID != uuid {
-		t.Errorf("a transaction: %+v", r)
-	}
-}
-
-// Keys that were not requested, or were denied, do not prove that a reader is dead.
-func TestReaderDeathNeedsAllKeysRead(t *testing.T) {
-	now := time.Now()
-	base := Keys{Key: "a", Main: hash("mode", "read", uuid+":1", "2"), Now: now}
-	hold := func(n string) string { return "{a}:" + uuid + ":1:rwlock_timeout:" + n }
-	for _, tt := range []struct {
-		name      string
-		auxiliary map[string]Value
-		dead      bool
-	}{
-		{"none requested", nil, false},
-		{"one of two requested", map[string]Value{hold("1"): {Type: TypeNone}}, false},
-		{"one denied", map[string]Value{hold("1"): {Type: TypeNone, Unknown: true}, hold("2"): {Type: TypeNone}}, false},
-		{"one exists", map[string]Value{hold("1"): {Type: TypeString, ExpiresAt: now.Add(time.Second)}, hold("2"): {Type: TypeNone}}, false},
-		{"none exists", map[string]Value{hold("1"): {Type: TypeNone}, hold("2"): {Type: TypeNone}}, true},
-	} {
-		base.Auxiliary = tt.auxiliary
-		if r, ok := DecodeKeys(base); !ok || len(r.Claims) != 1 || r.Claims[0].Dead != tt.dead {
-			t.Errorf("%s: %+v", tt.name, r)
-		}
-	}
-}
-
-// Redisson's subscriptionMode may be SLAVE.
-func TestWaiterMaySubscribeOnReplica(t *testing.T) {
-	channel := func(owner string, n int, elsewhere bool) (string, Value) {
-		return "redisson_lock__channel:{a}:" + owner, Value{Type: TypeChannel, Subscribers: n, Elsewhere: elsewhere}
-	}
-	for _, tt := range []struct {
-		first, second int
-		elsewhere     bool
-		dead          bool
-	}{
-		{0, 0, false, true},
-		{0, 0, true, false},
-		{0, 1, true, true}, // the other waiter subscribes here
-	} {
-		k := Keys{Key: "a", Main: hash(uuidB+":1", "1"), Now: time.Now(), Auxiliary: map[string]Value{
-			"redisson_lock_queue:{a}": {Type: TypeList, Items: []Item{{Name: uuid + ":1"}, {Name: uuid + ":2"}}},
-		}}
-		name, v := channel(uuid+":1", tt.first, tt.elsewhere)
-		k.Auxiliary[name] = v
-		name, v = channel(uuid+":2", tt.second, tt.elsewhere)
-		k.Auxiliary[name] = v
-		if r, ok := DecodeKeys(k); !ok || len(r.Claims) != 3 || r.Claims[1].Dead != tt.dead {
-			t.Errorf("%+v: %+v", tt, r)
-		}
-	}
-}
-
-// PUBSUB may be denied.
-func TestUnknownSubscribersLeaveWaiterAlive(t *testing.T) {
-	own := "redisson_lock__channel:{a}:" + uuid + ":1"
-	k := Keys{Key: "a", Main: hash(uuidB+":1", "1"), Now: time.Now(), Auxiliary: map[string]Value{
-		"redisson_lock_queue:{a}":    {Type: TypeList, Items: []Item{{Name: uuid + ":1"}, {Name: "\x1b[31mnobody"}}},
-		"redisson_lock__channel:{a}": {Type: TypeChannel, Unknown: true},
-		own:                          {Type: TypeChannel, Unknown: true},
-	}}
-	r, ok := DecodeKeys(k)
-	if !ok || len(r.Claims) != 2 || r.Claims[1].Dead || !r.Claims[1].Waiting {
-		t.Errorf("%+v", r)
-	}
-	k.Auxiliary[own] = Value{Type: TypeChannel}
-	if r, _ := DecodeKeys(k); !r.Claims[1].Dead {
-		t.Error("a waiter without a subscriber is not dead")
 	}
 }
 
@@ -302,13 +214,9 @@ func FuzzDecodeKeys(f *testing.F) {
 		if !ok {
 			return
 		}
-		if r.Recipe == "" || key != "" && r.PartOf == key {
-			t.Errorf("%+v", r)
-		}
+		must.True(t, r.Recipe != "" && (key == "" || r.PartOf != key), r)
 		for _, c := range r.Claims {
-			if c.Name != name && c.Name != other {
-				t.Errorf("%q was invented: %+v", c.Name, r)
-			}
+			must.True(t, c.Name == name || c.Name == other, c.Name, "was invented", r)
 		}
 		again, _ := DecodeKeys(k)
 		must.True(t, r.Equal(&again), "decoded as", r, "and as", again)
@@ -317,10 +225,7 @@ func FuzzDecodeKeys(f *testing.F) {
 
 // The waiters for x and {x} would share a queue key. Only one of the two is shown as the lock.
 func TestOurWaitersBelongToOneLock(t *testing.T) {
-	value := LockscopeToken([16]byte{1}, "a")
-	queue := Value{Type: TypeZSet, Items: []Item{{Name: LockscopeToken([16]byte{2}, "b"), Score: 1}}}
-	key := Value{Type: TypeString, Text: value}
-	for _, test := range []struct {
+	for _, tt := range []struct {
 		key, held string // the decoded key, and the one that a client holds
 		listed    bool
 	}{
@@ -333,54 +238,46 @@ func TestOurWaitersBelongToOneLock(t *testing.T) {
 		{"a{x}", "", true},
 		{"a{x}b", "a{x}b", true},
 	} {
-		k := Keys{Key: test.key, Main: Value{Type: TypeNone}, Hint: lockscopeName, Auxiliary: map[string]Value{LockscopeKey(QueuePrefix, test.key): queue}}
-		switch test.held {
-		case "":
-		case test.key:
-			k.Main = key
-		default:
-			k.Auxiliary[test.held] = key
-			if !slices.ContainsFunc(Queries(k), func(a Query) bool { return a.Key == test.held }) {
-				t.Errorf("%+v: the held key is not requested", test)
-			}
+		k := Keys{Key: tt.key, Main: Value{Type: TypeNone}, Hint: lockscopeName, Auxiliary: map[string]Value{LockscopeKey(QueuePrefix, tt.key): zset(1, bob)}}
+		if tt.held == tt.key {
+			k.Main = plain(ann)
+		} else if tt.held != "" {
+			k.Auxiliary[tt.held] = plain(ann)
+			must.True(t, requested(k, tt.held), tt, "the held key is not requested")
 		}
-		if r, ok := DecodeKeys(k); ok != test.listed || ok && (r.Recipe != lockscopeName || len(r.Claims) == 0 || !r.Claims[len(r.Claims)-1].Waiting) {
-			t.Errorf("%+v: %+v %v", test, r, ok)
-		}
+		r, ok := DecodeKeys(k)
+		must.Equal(t, ok, tt.listed, tt.key, "listed while", tt.held, "is held")
+		must.True(t, !ok || r.Recipe == lockscopeName && strings.Contains(page(r), "; waits bob"), tt, r)
 	}
+}
+
+func requested(k Keys, key string) bool {
+	return slices.ContainsFunc(Queries(k), func(q Query) bool { return q.Key == key })
 }
 
 // A waiter of a fair mutex that missed two heartbeats stays in the queue until it is passed over.
 func TestSilentFairWaiterIsDead(t *testing.T) {
-	now := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
-	ago := func(d time.Duration) float64 { return float64(now.Add(time.Hour - d).UnixMicro()) } // by the server's clock
-	waiter := LockscopeToken([16]byte{2}, "b")
-	queue, beats := LockscopeKey(QueuePrefix, "x"), LockscopeKey(AlivePrefix, "x")
+	ago := func(d time.Duration) float64 { return float64(sourcesNow.Add(time.Hour - d).UnixMicro()) } // by the server's clock
+	none, queue, beats := Value{Type: TypeNone}, LockscopeKey(QueuePrefix, "x"), LockscopeKey(AlivePrefix, "x")
 	for name, tt := range map[string]struct {
 		came  time.Duration
 		alive Value
 		clock bool // the server's clock is unknown
 		dead  bool
 	}{
-		"just queued":             {came: time.Second, alive: Value{Type: TypeNone}},
-		"no heartbeat":            {came: time.Minute, alive: Value{Type: TypeNone}, dead: true},
-		"a recent heartbeat":      {came: time.Minute, alive: Value{Type: TypeHash, Items: []Item{{Name: waiter, Text: strconv.Itoa(int(ago(time.Second)))}}}},
-		"an old heartbeat":        {came: time.Minute, alive: Value{Type: TypeHash, Items: []Item{{Name: waiter, Text: strconv.Itoa(int(ago(3 * time.Second)))}}}, dead: true},
+		"just queued":             {came: time.Second, alive: none},
+		"no heartbeat":            {came: time.Minute, alive: none, dead: true},
+		"a recent heartbeat":      {came: time.Minute, alive: hash(bob, fmt.Sprint(int(ago(time.Second))))},
+		"an old heartbeat":        {came: time.Minute, alive: hash(bob, fmt.Sprint(int(ago(3*time.Second)))), dead: true},
 		"heartbeats refused":      {came: time.Minute, alive: Value{Unknown: true}},
 		"not all heartbeats read": {came: time.Minute, alive: Value{Type: TypeHash, More: true}},
-		"unknown clock":           {came: time.Minute, alive: Value{Type: TypeNone}, clock: true},
+		"unknown clock":           {came: time.Minute, alive: none, clock: true},
 	} {
-		k := Keys{
-			Key: "x", Main: Value{Type: TypeString, Text: LockscopeToken([16]byte{1}, "a")}, Now: now, Offset: time.Hour, ClockUnknown: tt.clock,
-			Auxiliary: map[string]Value{queue: {Type: TypeZSet, Items: []Item{{Name: waiter, Score: ago(tt.came)}}}},
-		}
-		if !slices.ContainsFunc(Queries(k), func(q Query) bool { return q.Key == beats }) {
-			t.Errorf("%s: its heartbeats are not requested", name)
-		}
+		k := locked("x", plain(ann), queue, zset(ago(tt.came), bob))
+		k.Offset, k.ClockUnknown = time.Hour, tt.clock
+		must.True(t, requested(k, beats), name, "its heartbeats are not requested")
 		k.Auxiliary[beats] = tt.alive
 		r, ok := DecodeKeys(k)
-		if !ok || len(r.Claims) != 2 || r.Claims[1].Dead != tt.dead {
-			t.Errorf("%s: %+v %v, want dead %v", name, r, ok, tt.dead)
-		}
+		must.True(t, ok && len(r.Claims) == 2 && r.Claims[1].Dead == tt.dead, name, r, ok, "want dead", tt.dead)
 	}
 }

@@ -2,6 +2,7 @@ package recipe
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -36,7 +37,7 @@ func line(c Claim) string {
 	}
 	add(c.Count > 1, "x%", c.Count)
 	add(c.Mode == Shared, "shared", "")
-	for _, f := range [][2]string{{"host", c.Host}, {"pid", c.PID}, {"thread", c.Thread}, {"label", c.Label}} {
+	for _, f := range [][2]string{{"host", c.Host}, {"pid", c.PID}, {"thread", c.Thread}, {"label", c.Label}, {"lib", c.LibraryID}} {
 		add(f[1] != "", f[0]+"=%", f[1])
 	}
 	add(!c.Since.IsZero(), "since -%", sourcesNow.Sub(c.Since))
@@ -76,6 +77,10 @@ func page(r Record) string {
 
 func subscribed(n int) Value { return Value{Type: TypeChannel, Subscribers: n} }
 
+// onReplica is a channel to whose subscribers on a replica a reader has no access, as in Redisson's
+// subscriptionMode SLAVE.
+func onReplica(here int) Value { return Value{Type: TypeChannel, Subscribers: here, Elsewhere: true} }
+
 func list(names ...string) Value {
 	v := Value{Type: TypeList}
 	for _, n := range names {
@@ -85,6 +90,9 @@ func list(names ...string) Value {
 }
 
 func set(names ...string) Value { v := list(names...); v.Type = TypeSet; return v }
+
+// withoutPTTL is a key whose TTL may not be read.
+func withoutPTTL(k Keys) Keys { k.Main.ExpiresAt = time.Time{}; return k }
 
 func until(v Value, left time.Duration) Value { v.ExpiresAt = sourcesNow.Add(left); return v }
 
@@ -105,19 +113,21 @@ func TestRecordsOfEachLibrary(t *testing.T) {
 	queue, ends2 := list(owner, uuidB+":2", "nobody"), both(zset(ends, owner), zset(past, uuidB+":2"))
 	permits := both(both(zset(ends, random), zset(past, jane)), zset(redissonNever, joe))
 	digest := "uniquejobs:" + md5Hex
+	const queueKey, channel, expiry = "redisson_lock_queue:{a}", "redisson_lock__channel:{a}", "{a}:" + owner + ":rwlock_timeout:"
+	refused := Value{Unknown: true}
 	for _, tt := range []struct {
 		keys Keys
 		want string
 	}{
 		// Redisson
-		{locked("a", hash(owner, "3"), "redisson_lock__channel:{a}", subscribed(2)), "redisson certain mutex waiters 2+; holds A:57 x3 thread=57 1m0s"},
-		{locked("a", forever(hash(owner, "0"))), "redisson possible mutex; holds A:57 thread=57 forever"},
-		{locked("a", hash(uuidB+":1", "1"), "redisson_lock_queue:{a}", queue, "redisson_lock_timeout:{a}", ends2, "redisson_lock__channel:{a}:"+owner, subscribed(1)), "redisson certain mutex; holds B:1 thread=1 1m0s; waits A:57 thread=57 1m0s; waits B:2 thread=2 -1ms dead"},
-		{locked("a", none, "redisson_lock_queue:{a}", queue, "redisson_lock__channel:{a}:"+owner, subscribed(1), "redisson_lock__channel:{a}:"+uuidB+":2", subscribed(0)), "redisson certain mutex; waits A:57 thread=57; waits B:2 thread=2 dead"},
-		{locked("a", none, "redisson_lock_queue:{a}", queue, "{a}", hash(owner, "1")), "none"},
+		{locked("a", hash(owner, "3"), channel, subscribed(2)), "redisson certain mutex waiters 2+; holds A:57 x3 thread=57 lib=A 1m0s"},
+		{locked("a", forever(hash(owner, "0"))), "redisson possible mutex; holds A:57 thread=57 lib=A forever"},
+		{locked("a", hash(uuidB+":1", "1"), queueKey, queue, "redisson_lock_timeout:{a}", ends2, channel+":"+owner, subscribed(1)), "redisson certain mutex; holds B:1 thread=1 lib=B 1m0s; waits A:57 thread=57 lib=A 1m0s; waits B:2 thread=2 lib=B -1ms dead"},
+		{locked("a", none, queueKey, queue, channel+":"+owner, subscribed(1), channel+":"+uuidB+":2", subscribed(0)), "redisson certain mutex; waits A:57 thread=57 lib=A; waits B:2 thread=2 lib=B dead"},
+		{locked("a", none, queueKey, queue, "{a}", hash(owner, "1")), "none"},
 		{locked("a", none), "none"},
-		{locked("a", hash("mode", "write", owner+":write", "1", owner, "2"), "redisson_rwlock:{a}", subscribed(1)), "redisson certain rw waiters 1+; holds A:57:write thread=57 1m0s; holds A:57 x2 shared thread=57 1m0s"},
-		{locked("a", hash("mode", "read", owner, "2"), "{a}:"+owner+":rwlock_timeout:1", until(plain("1"), time.Second), "{a}:"+owner+":rwlock_timeout:2", until(plain("1"), 2*time.Second)), "redisson certain rw; holds A:57 x2 shared thread=57 2s"},
+		{locked("a", hash("mode", "write", owner+":write", "1", owner, "2"), "redisson_rwlock:{a}", subscribed(1)), "redisson certain rw waiters 1+; holds A:57:write thread=57 lib=A 1m0s; holds A:57 x2 shared thread=57 lib=A 1m0s"},
+		{locked("a", hash("mode", "read", owner, "2"), expiry+"1", until(plain("1"), time.Second), expiry+"2", until(plain("1"), 2*time.Second)), "redisson certain rw; holds A:57 x2 shared thread=57 lib=A 2s"},
 		{locked("a", forever(plain("2")), "{a}:timeout", permits), "redisson certain semaphore of 5 opaque; holds R label=00ff3031323334353637383961626364 1m0s; holds K label=02ff3031323334353637383961626364 forever"},
 		{locked("a", forever(plain("2")), "{a}:timeout", Value{Type: TypeZSet, Items: zset(ends, random).Items, More: true}), "redisson certain semaphore opaque; holds R label=00ff3031323334353637383961626364 1m0s"},
 		{locked("a", forever(plain("2")), "redisson_sc:{a}", subscribed(1)), "redisson likely semaphore opaque waiters 1+"},
@@ -125,11 +135,22 @@ func TestRecordsOfEachLibrary(t *testing.T) {
 		{locked("{a}:timeout", zset(ends, random)), "redisson part of a"},
 		{locked("a{b}:timeout", zset(ends, random)), "redisson part of a{b}"},
 		{locked("timeout:timeout", zset(ends, random)), "none"},
+		{locked("a", hash(owner+":0c4f-ab", "1")), "redisson likely mutex; holds A:57:0c4f-ab thread=57 label=0c4f-ab lib=A 1m0s"}, // a transaction
+		{locked("a", hash(uuidB+":1", "1"), queueKey, list(owner, uuid+":2"), channel+":"+owner, subscribed(0), channel+":"+uuid+":2", subscribed(0)), "redisson certain mutex; holds B:1 thread=1 lib=B 1m0s; waits A:57 thread=57 lib=A dead; waits A:2 thread=2 lib=A dead"},
+		{locked("a", hash(uuidB+":1", "1"), queueKey, list(owner, uuid+":2"), channel+":"+owner, onReplica(0), channel+":"+uuid+":2", onReplica(0)), "redisson certain mutex; holds B:1 thread=1 lib=B 1m0s; waits A:57 thread=57 lib=A; waits A:2 thread=2 lib=A"},
+		{locked("a", hash(uuidB+":1", "1"), queueKey, list(owner, uuid+":2"), channel+":"+owner, onReplica(0), channel+":"+uuid+":2", onReplica(1)), "redisson certain mutex; holds B:1 thread=1 lib=B 1m0s; waits A:57 thread=57 lib=A dead; waits A:2 thread=2 lib=A"},
+		{locked("a", hash(uuidB+":1", "1"), queueKey, list(owner, "\x1b[31mnobody"), channel, refused, channel+":"+owner, refused), "redisson certain mutex; holds B:1 thread=1 lib=B 1m0s; waits A:57 thread=57 lib=A"},
+		// Keys that were not requested, or were denied, do not prove that a reader is dead.
+		{locked("a", hash("mode", "read", owner, "2")), "redisson likely rw; holds A:57 x2 shared thread=57 lib=A 1m0s"},
+		{locked("a", hash("mode", "read", owner, "2"), expiry+"1", none), "redisson likely rw; holds A:57 x2 shared thread=57 lib=A 1m0s"},
+		{locked("a", hash("mode", "read", owner, "2"), expiry+"1", refused, expiry+"2", none), "redisson likely rw; holds A:57 x2 shared thread=57 lib=A 1m0s"},
+		{locked("a", hash("mode", "read", owner, "2"), expiry+"1", until(plain("1"), time.Second), expiry+"2", none), "redisson certain rw; holds A:57 x2 shared thread=57 lib=A 1s"},
+		{locked("a", hash("mode", "read", owner, "2"), expiry+"1", none, expiry+"2", none), "redisson likely rw; holds A:57 x2 shared thread=57 lib=A 1m0s dead"},
 		// rueidislock
 		{locked("rueidislock:0:a", plain(rueidA), "rueidislock:1:a", until(plain(rueidA), 2*time.Minute), "rueidislock:2:a", plain(rueidB)), "rueidislock certain mutex; holds X 1m0s; partial [Y]"},
 		{locked("rueidislock:0:a", until(plain(rueidA), time.Second), "rueidislock:1:a", forever(plain(rueidA)), "rueidislock:2:a", until(plain(rueidA), 3*time.Second)), "rueidislock certain mutex; holds X 3s"},
 		{locked("rueidislock:0:a", forever(plain(rueidA)), "rueidislock:2:a", forever(plain(rueidA))), "rueidislock certain mutex; holds X forever"},
-		{locked("rueidislock:0:a", none, "rueidislock:1:a", Value{Unknown: true}, "rueidislock:2:a", plain(rueidA)), "rueidislock certain mutex opaque; partial [X]"},
+		{locked("rueidislock:0:a", none, "rueidislock:1:a", refused, "rueidislock:2:a", plain(rueidA)), "rueidislock certain mutex opaque; partial [X]"},
 		// Symfony
 		{locked("lock:a", zset(ends, base32)), "symfony likely rw; holds T shared 1m0s"},
 		{locked("lock:a", until(zset(ends, base32), time.Hour)), "symfony possible rw; holds T shared 1m0s"},
@@ -151,6 +172,31 @@ func TestRecordsOfEachLibrary(t *testing.T) {
 		{locked(digest+":LOCKED", hash("j1", "1"), digest+":INFO", plain(`{"limit":2000000}`)), "sidekiq-unique-jobs likely mutex; holds j1 1m0s"},
 		{locked("app:"+digest+":LOCKED", hash("j1", "1795317376.5")), "sidekiq-unique-jobs likely mutex; holds j1 since -691ms 1m0s"},
 		{locked("app:"+digest+":LOCKED", hash("j1", "1")), "none"},
+		{locked("prod_uniq:"+md5Hex+":LOCKED", hash("j1", "1795317376.5")), "sidekiq-unique-jobs likely mutex; holds j1 since -691ms 1m0s"},
+		{locked("shop:"+digest+":LOCKED", hash("j1", `{"worker": "Export", "limit": 1}`)), "sidekiq-unique-jobs likely mutex; holds j1 label=Export 1m0s"},
+		{locked("shop:cache:"+md5Hex+":RUN:LOCKED", hash("j1", "1")), "none"}, // not a job's time
+		{locked("prod_uniq:"+md5Hex+":QUEUED", hash("j1", "1795317376.5")), "none"},
+		{locked("prod_uniq:"+md5Hex[:30]+":LOCKED", hash("j1", "1795317376.5")), "none"},
+		{locked(md5Hex+":LOCKED", hash("j1", "1795317376.5")), "sidekiq-unique-jobs likely mutex; holds j1 since -691ms 1m0s"},
+		{locked("account:7:LOCKED", hash("j1", "1795317376.5")), "none"},
+		{locked(digest+":RUN:LOCKED", hash("j1", "1")), "sidekiq-unique-jobs likely mutex; holds j1 1m0s"},
+		// redis-semaphore, with the values of a server with version 5.8.0
+		{locked("semaphore:gate", until(both(zset(1795317377157, uuid), zset(1795317377159, uuidB)), 59984*time.Millisecond)), "redis-semaphore likely semaphore; holds A lib=A 59.982s; holds B lib=B 59.984s"},
+		{locked("semaphore:own-id", until(zset(1795317377160, "worker-7"), 59983*time.Millisecond)), "redis-semaphore possible semaphore; holds worker-7 label=worker-7 59.983s"},
+		{locked("semaphore:lanes", until(zset(1795317377161, uuid+"_0", uuid+"_1"), 59984*time.Millisecond)), "redis-semaphore likely semaphore; holds A_0 lib=A 59.984s; holds A_1 lib=A 59.984s"},
+		{locked("semaphore:gate", until(zset(1795317377160, uuid+"-batch_7"), time.Second)), "redis-semaphore likely semaphore; holds A-batch_7 label=batch_7 lib=A-batch_7 1s"},
+		{locked("semaphore:gate", until(both(zset(1795317376160, uuid), zset(1795317377160, uuidB)), time.Second)), "redis-semaphore likely semaphore; holds B lib=B 1s"},
+		{locked("semaphore:gate", until(both(zset(1795317377160, "w_0"), zset(1795317377161, "w_1")), time.Second)), "redis-semaphore possible semaphore; holds w_0 label=w_0 999ms; holds w_1 label=w_1 1s"},
+		{locked("semaphore:gate", until(zset(1795317377160, "w_0", "w_1"), time.Second)), "redis-semaphore possible semaphore; holds w_0 label=w 1s; holds w_1 label=w 1s"},
+		{withoutPTTL(locked("semaphore:gate", zset(1795317377157, uuid))), "redis-semaphore likely semaphore; holds A lib=A"},
+		// Other programs use sorted sets under the same prefix.
+		{locked("semaphore:a", forever(zset(1795317377160, uuid))), "none"},
+		{locked("jobs:a", zset(1795317377160, uuid)), "none"},
+		{locked("semaphore:remote", zset(1795317377, uuid)), "none"}, // seconds, as in Redis in Action
+		{locked("semaphore:a", zset(1795317377160.5, uuid)), "none"},
+		{locked("semaphore:a", zset(1795317377160+3600000, uuid)), "none"},                // a job due in an hour
+		{locked("semaphore:a", both(zset(1795317377160, uuid), zset(12, uuidB))), "none"}, // a ranking
+		{locked("semaphore:a", zset(math.Inf(1), uuid)), "none"},
 		// lockscope
 		{locked("lock:a", plain(ann), LockscopeKey(WaitPrefix, "lock:a"), zset(-1, bob), LockscopeKey(QueuePrefix, "lock:a"), zset(past*1000, cat, "x")), "lockscope certain mutex; holds ann label=ann 1m0s; waits cat label=cat since -1ms; waits bob label=bob"},
 		{locked("lock:a", plain(ann)), "none"},

@@ -62,14 +62,3 @@ var keySources = []written{
 		near: []found{keyed("semaphore:a", zset(float64(sourcesNow.UnixMilli()-1), "worker-7")), keyed("seen:a", zset(float64(sourcesNow.UnixMilli()-1), uuid)), keyed("semaphore:a", forever(zset(float64(sourcesNow.UnixMilli()-1), uuid)))},
 	},
 }
-
-// programSources are plain strings of Redis that are parsed by code, not by the catalogue.
-func programSources() []written {
-	return []written{
-		{
-			library: "lockscope", recipe: lockscopeName, read: "this tree", file: "inspect/recipe/lockscope.go", function: "LockscopeToken",
-			proof: "`lockscope:`, base64 of 16 bytes, a colon and a label", alike: "none", sure: Certain, ours: []string{"lockscopeToken", "lockscopeDecode"},
-			is: text("lock:a", LockscopeToken([16]byte{1}, "a")), near: []found{text("lock:a", "lockscope:short:x"), text("lock:a", "lockscope:a")},
-		},
-	}
-}

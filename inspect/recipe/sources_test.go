@@ -81,12 +81,18 @@ func alone(dir, data string, ephemeral bool) found {
 }
 
 func sources() []written {
-	return slices.Concat(recipeSources(), queueSources(), nodeSources(), keySources, programSources(), catalogueSources())
+	return slices.Concat(recipeSources(), queueSources(), nodeSources(), keySources, catalogueSources())
 }
 
-// catalogueSources are the rows of the catalogue.
+// catalogueSources are our own tokens and the rows of the catalogue.
 func catalogueSources() []written {
-	var rows []written
+	rows := []written{
+		{
+			library: "lockscope", recipe: lockscopeName, read: "this tree", file: "inspect/recipe/lockscope.go", function: "LockscopeToken",
+			proof: "`lockscope:`, base64 of 16 bytes, a colon and a label", alike: "none", sure: Certain, ours: []string{"lockscopeToken", "lockscopeDecode"},
+			is: text("lock:a", LockscopeToken([16]byte{1}, "a")), near: []found{text("lock:a", "lockscope:short:x"), text("lock:a", "lockscope:a")},
+		},
+	}
 	for _, l := range catalogue() {
 		if l.Library == "" {
 			continue
@@ -122,7 +128,6 @@ const (
 	base32  = "YWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWE=" // of 32 bytes
 	base16  = "Y2NjY2NjY2NjY2NjY2NjYw=="
 	base18  = "YWFhYWFhYWFhYWFhYWFhYWFh"
-	url16   = "YWFhYWFhYWFhYWFhYWFhYQ"
 	owner   = uuid + ":57"
 	random  = "\x00\xff0123456789abcd"
 	machine = "web1_11_" + guid
@@ -150,12 +155,8 @@ func TestEveryRecipeMatchesItsLibrary(t *testing.T) {
 		must.True(t, seen[q.Name], "no row for the queues of", q.Name, "- add it to zksources_test.go")
 	}
 	for _, s := range shapes() {
-		if s.Decode != nil && !seen[s.Name] {
-			t.Errorf("no row for the keys of %s: add it to redissources_test.go", s.Name)
-		}
-		if s.Decode != nil && Clients(s.Name) == nil {
-			t.Errorf("%s: missing client libraries in Shape.Clients", s.Name)
-		}
+		must.True(t, s.Decode == nil || seen[s.Name], "no row for the keys of", s.Name, "add it to redissources_test.go")
+		must.True(t, s.Decode == nil || Clients(s.Name) != nil, s.Name, "missing client libraries in Shape.Clients")
 	}
 }
 
@@ -166,13 +167,11 @@ func TestEveryEntryOfTheCatalogue(t *testing.T) {
 		if l.ConfidenceIfNamed != "" && NamesLock(l.Example.Key) {
 			want.sure = l.ConfidenceIfNamed
 		}
-		if got := l.found(l.Example); got != want || l.Confidence == "" {
-			t.Errorf("%s: %s = %s is read as %+v, want %+v", l.Name, l.Example.Key, l.Example.Value, got, want)
-		}
+		must.Equal(t, l.found(l.Example), want, l.Name, l.Example.Key, "=", l.Example.Value, "is read as")
+		must.True(t, l.Confidence != "", l.Name, "has no confidence")
 		for _, e := range l.Not {
-			if got := l.found(e); got.recipe == l.Name && rank(got.sure) >= rank(want.sure) {
-				t.Errorf("%s: %s = %s is read as %+v", l.Name, e.Key, e.Value, got)
-			}
+			got := l.found(e)
+			must.True(t, got.recipe != l.Name || rank(got.sure) < rank(want.sure), l.Name, e.Key, "=", e.Value, "is read as", got)
 		}
 		if l.Backend == "redis" && !slices.ContainsFunc(RedisPatterns(), func(p string) bool { return globs(p, l.Example.Key) }) {
 			t.Errorf("%s: no default pattern matches %s: add `scan` to the entry", l.Name, l.Example.Key)
@@ -208,9 +207,7 @@ func TestEveryCertainProofHasARow(t *testing.T) {
 		for _, decl := range parsed.Decls {
 			if f, ok := decl.(*ast.FuncDecl); ok && saysCertain(f.Body) {
 				said[f.Name.Name] = true
-				if !slices.Contains(allowed, f.Name.Name) {
-					t.Errorf("%s: %s returns Certain without a row in sources", file, f.Name.Name)
-				}
+				must.True(t, slices.Contains(allowed, f.Name.Name), file, f.Name.Name, "returns Certain without a row in sources")
 			}
 		}
 	}
@@ -281,9 +278,7 @@ Each format is listed under the highest certainty that it can reach. ` +
 		must.Succeed(t, os.WriteFile(page, []byte(want), 0o644))
 		got = []byte(want)
 	}
-	if string(got) != want {
-		t.Error("docs/recipes.md is not up to date: go test ./inspect/recipe -run RecipesPage -update")
-	}
+	must.True(t, string(got) == want, "docs/recipes.md is not up to date: go test ./inspect/recipe -run RecipesPage -update")
 }
 
 // item is the row's line on the page. It names look-alikes, and variants that are less certain, only if they lower the

@@ -2,8 +2,6 @@ package recipe
 
 import (
 	"math"
-	"slices"
-	"strings"
 	"testing"
 
 	"github.com/lockscope/lockscope/internal/must"
@@ -107,7 +105,7 @@ func sameNumber(es []Entry) []Entry {
 	return es
 }
 
-func TestAWriterMayReadAtOnce(t *testing.T) {
+func TestBlockerAndBlockedBelow(t *testing.T) {
 	curator, _ := QueueByName("curator")
 	kazoo, _ := QueueByName("kazoo")
 	for _, tt := range []struct {
@@ -117,6 +115,16 @@ func TestAWriterMayReadAtOnce(t *testing.T) {
 		want    []int // the blocker of each entry
 		blocks  []int
 	}{
+		{"three writers", curator, entries("www"), []int{-1, 0, 1}, []int{2, 1, 0}},
+		{"kazoo's writers", kazoo, entries("www"), []int{-1, 0, 1}, []int{2, 1, 0}},
+		{"three readers", curator, entries("rrr"), []int{-1, -1, -1}, []int{0, 0, 0}},
+		{"kazoo's readers", kazoo, entries("rrr"), []int{-1, -1, -1}, []int{0, 0, 0}},
+		{"in turn", curator, entries("rwrwr"), []int{-1, 0, 1, 2, 1}, []int{4, 3, 2, 1, 0}},
+		{"kazoo's in turn", kazoo, entries("rwrwr"), []int{-1, 0, 1, 2, 3}, []int{4, 3, 2, 1, 0}},
+		{"readers behind a writer", curator, entries("wrr"), []int{-1, 0, 0}, []int{2, 0, 0}},
+		{"kazoo's readers behind a writer", kazoo, entries("wrr"), []int{-1, 0, 0}, []int{2, 0, 0}},
+		{"a writer behind readers", curator, entries("rrw"), []int{-1, -1, 1}, []int{1, 1, 0}},
+		{"kazoo's writer behind readers", kazoo, entries("rrw"), []int{-1, -1, 1}, []int{1, 1, 0}},
 		{"its own", curator, rw("wrwr", 1, 1, 2, 3), []int{-1, -1, 1, 0}, []int{2, 2, 1, 0}},
 		{"behind another write", curator, rw("wwr", 1, 2, 1), []int{-1, 0, -1}, []int{1, 0, 0}},
 		{"another's", curator, rw("wr", 1, 2), []int{-1, 0}, []int{1, 0}},
@@ -131,9 +139,8 @@ func TestAWriterMayReadAtOnce(t *testing.T) {
 		for i := range tt.entries {
 			got = append(got, tt.q.Blocker(tt.entries, i))
 		}
-		if blocks := tt.q.Blocks(tt.entries); !slices.Equal(got, tt.want) || !slices.Equal(blocks, tt.blocks) {
-			t.Errorf("%s: wait for %v, want %v; block %v, want %v", tt.name, got, tt.want, blocks, tt.blocks)
-		}
+		must.Same(t, got, tt.want, tt.name, "wait for")
+		must.Same(t, tt.q.Blocks(tt.entries), tt.blocks, tt.name, "block")
 	}
 	// Since Curator 5.5 the reader has the writer's number, and its name may sort first.
 	_, es := Read([]string{"_c_0" + uuid[1:] + "-__READ__0000000004", "_c_f" + uuid[1:] + "-__WRIT__0000000004"})
@@ -145,9 +152,8 @@ func TestPythonsBytes(t *testing.T) {
 	for data, want := range map[string]string{
 		"b'worker 1'": "worker 1", `b"it's"`: "it's", `b'\xc3\xbc\\\n'`: "ü\\\n", `b'\'"'`: `'"`, "worker": "worker", "b'": "b'", `b'\x'`: `b'\x'`, "": "",
 	} {
-		if _, label := kazoo.Owner(Entry{}, []byte(data)); label != want {
-			t.Errorf("%s: %q, want %q", data, label, want)
-		}
+		_, label := kazoo.Owner(Entry{}, []byte(data))
+		must.Equal(t, label, want, data)
 	}
 }
 
@@ -159,35 +165,12 @@ func TestProductsAreIdentified(t *testing.T) {
 		{"solr", "72057675180539904-10.0.0.7:8983_solr-n_0000000005", "", "", "10.0.0.7:8983_solr"},
 	} {
 		q, es := Read([]string{tt.name})
-		if host, label := q.Owner(es[0], []byte(tt.data)); q.Name != tt.recipe || host != tt.host || label != tt.label {
-			t.Errorf("%s: %s, %q %q", tt.name, q.Name, host, label)
-		}
+		host, label := q.Owner(es[0], []byte(tt.data))
+		must.True(t, q.Name == tt.recipe && host == tt.host && label == tt.label, tt.name, q.Name, host, label)
 	}
 	// Solr's joinAtHead reuses the second node's number, so the names decide.
 	_, es := Read([]string{"3-b-n_0000000007", "1-a-n_0000000006", "2-a-n_0000000007"})
-	if es[0].Name != "1-a-n_0000000006" || es[1].Name != "2-a-n_0000000007" {
-		t.Errorf("order: %v", es)
-	}
-}
-
-// Names built for readers and writers are read back as such.
-func TestPrefixesOfReadersAndWriters(t *testing.T) {
-	for _, q := range Queues() {
-		must.Equal(t, (q.ReadPrefix == nil), (q.WritePrefix == nil), q.Name, "has only one of the two prefixes")
-		if q.ReadPrefix == nil {
-			continue
-		}
-		for mode, prefix := range map[Mode]func(string) string{Shared: q.ReadPrefix, Exclusive: q.WritePrefix} {
-			child := prefix(guid) + "0000000007"
-			_, es := Read([]string{child})
-			if len(es) != 1 || es[0].Mode != mode || es[0].Sequence != 7 || es[0].Recipe != q.Name && q.Name != "sequential" {
-				t.Errorf("%s: %s is read as %+v", q.Name, child, es)
-			}
-			if strings.Contains(child, guid) != q.CarriesGUID && q.Name != "curator" {
-				t.Errorf("%s: %s has a GUID: %v", q.Name, child, !q.CarriesGUID)
-			}
-		}
-	}
+	must.True(t, es[0].Name == "1-a-n_0000000006" && es[1].Name == "2-a-n_0000000007", "order", es)
 }
 
 func TestReadOrWriteFollowsRecipesPage(t *testing.T) {
@@ -198,9 +181,8 @@ func TestReadOrWriteFollowsRecipesPage(t *testing.T) {
 		"read-0000000001": {Shared, true}, "write--2147483648": {Exclusive, true}, "guid-read-0000000001": {Shared, true},
 		"x-72-write-0000000001": {Exclusive, true}, "lock-0000000001": {}, "read0000000001": {}, "write-": {}, "READ-0000000001": {},
 	} {
-		if mode, ok := ReadOrWrite(name); mode != want.mode || ok != want.ok {
-			t.Errorf("%s: %v, %v", name, mode, ok)
-		}
+		mode, ok := ReadOrWrite(name)
+		must.True(t, mode == want.mode && ok == want.ok, name, mode, ok)
 	}
 }
 
@@ -212,8 +194,6 @@ func TestElectionsByTheirPath(t *testing.T) {
 		"/hbase/master": true, "/db/orders-primary": true, "/locks/master-data": false, "/locks/primary_key": false,
 		"app:leader": true, "leader:election:lock": true, "lock:orders": false, "lock:masterdata": false,
 	} {
-		if got := ElectsByPath(path); got != want {
-			t.Errorf("%s: %v", path, got)
-		}
+		must.Equal(t, ElectsByPath(path), want, path)
 	}
 }
