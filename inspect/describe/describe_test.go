@@ -12,7 +12,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/lockscope/lockscope/inspect"
-	"github.com/lockscope/lockscope/inspect/recipe"
 	"github.com/lockscope/lockscope/internal/must"
 )
 
@@ -47,9 +46,7 @@ func TestAges(t *testing.T) {
 		{102 * time.Hour, "4d06h", "4d06h", "4d06h", "102h"},
 		{41 * 24 * time.Hour, "41d", "41d", "41d", "984h"},
 	} {
-		if got := [...]string{Age(tt.d), Seconds(tt.d), Limit(tt.d), Exact(tt.d)}; got != [...]string{tt.age, tt.seconds, tt.limit, tt.exactly} {
-			t.Errorf("%v: %q", tt.d, got)
-		}
+		must.Same(t, []string{Age(tt.d), Seconds(tt.d), Limit(tt.d), Exact(tt.d)}, []string{tt.age, tt.seconds, tt.limit, tt.exactly}, tt.d)
 		must.Equal(t, InTenths(tt.d), tt.age != tt.seconds && tt.d > 0, tt.d)
 	}
 }
@@ -143,44 +140,6 @@ func TestRefusalsAndAspectsInWords(t *testing.T) {
 	must.Equal(t, cmp.Diff(want, lines), "")
 }
 
-func TestVotesDecideTheState(t *testing.T) {
-	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	holder := inspect.Contender{Name: "a", State: inspect.Holding, Owner: inspect.Owner{Label: "worker-1", Client: "10.0.0.1:5"}, HeldSince: now.Add(-time.Minute)}
-	waiter := inspect.Contender{Name: "b", State: inspect.Waiting, Owner: inspect.Owner{Label: "worker-2"}, Since: now.Add(-30 * time.Second)}
-	gone := inspect.Contender{Name: "c", State: inspect.Waiting, Owner: inspect.Owner{Label: "worker-3"}, Since: now.Add(-time.Hour), Dead: true}
-	reader, twice := holder, holder
-	reader.Mode, twice.Owner.Session = recipe.Shared, 7
-	v := View{Snapshot: inspect.NewSnapshot(now, nil, nil), Now: now}
-	for _, tt := range []struct {
-		name, want string
-		lock       inspect.Lock
-	}{
-		{"held", "worker-1 (10.0.0.1:5) has held it for 1m00s · 1 waiting · next: worker-2 · longest wait 30s", inspect.Lock{State: inspect.StateContended, Holders: []inspect.Contender{holder}, Waiters: []inspect.Contender{waiter}}},
-		{"held, if it is a lock", "worker-1 (10.0.0.1:5) has held it for 1m00s · 1 waiting · next: worker-2 · longest wait 30s (may not be a lock)", inspect.Lock{Confidence: recipe.Possible, State: inspect.StateContended, Holders: []inspect.Contender{holder}, Waiters: []inspect.Contender{waiter}}},
-		{"a likely lock", "worker-1 (10.0.0.1:5) has held it for 1m00s · no waiters", inspect.Lock{Confidence: recipe.Likely, State: inspect.StateHeld, Holders: []inspect.Contender{holder}}},
-		{"free", "free: no holder, no waiters", inspect.Lock{State: inspect.StateFree}},
-		{"readers", "2 readers hold it · no waiters", inspect.Lock{State: inspect.StateHeld, Holders: []inspect.Contender{reader, reader}}},
-		{"one that reads and writes", "worker-1 holds it with 2 entries · no waiters", inspect.Lock{State: inspect.StateHeld, Holders: []inspect.Contender{twice, twice}}},
-		{"two", "2 hold it · no waiters", inspect.Lock{State: inspect.StateHeld, Holders: []inspect.Contender{holder, twice}}},
-		{"a reader", "worker-1 (10.0.0.1:5) has held it as a reader for 1m00s · no waiters", inspect.Lock{State: inspect.StateHeld, Holders: []inspect.Contender{reader}}},
-		{"a reader from before", "r holds it as a reader (we did not see it begin) · no waiters", inspect.Lock{State: inspect.StateHeld, Holders: []inspect.Contender{{Name: "r", Mode: recipe.Shared, State: inspect.Holding}}}},
-		{"pending", "no holder · 1 waiting · next: p (pending)", inspect.Lock{State: inspect.StateContended, Waiters: []inspect.Contender{{Name: "p", State: inspect.Pending}}}},
-		{"a gone waiter and unseen ones", "free: no holder, 1 in the queue most likely gone, other waiters unknown", inspect.Lock{State: inspect.StateFree, WaitersAtLeast: 1, Waiters: []inspect.Contender{gone}}},
-		{"unknown recipe", "it has no contender of a known recipe: if it is a lock, it has no holder", inspect.Lock{Kind: inspect.KindUnknown, State: inspect.StateFree}},
-		{"vacant", "no holder · 1 waiting · next: worker-2", inspect.Lock{State: inspect.StateFree, Waiters: []inspect.Contender{waiter}}},
-		{"one waiter is gone", "worker-1 (10.0.0.1:5) has held it for 1m00s · 1 waiting (1 more in the queue most likely gone) · next: worker-2 · longest wait 30s", inspect.Lock{State: inspect.StateContended, Holders: []inspect.Contender{holder}, Waiters: []inspect.Contender{gone, waiter}}},
-		{"vacant, and the waiter is gone", "free: no holder, no waiters (1 in the queue most likely gone)", inspect.Lock{State: inspect.StateFree, Waiters: []inspect.Contender{gone}}},
-		{"blind", "unknown: no read permission", inspect.Lock{State: inspect.StateUnknown, Findings: []inspect.Finding{{Rule: "blind", Message: "no read permission"}}}},
-		{"silent", "unknown: 1 of 1 master does not answer; too few are left to tell", inspect.Lock{State: inspect.StateUnknown, Masters: []inspect.Vote{{Addr: "r:1"}}}},
-		{"hash", "unknown: the key's value does not show who holds the lock", inspect.Lock{State: inspect.StateUnknown, Masters: []inspect.Vote{{Up: true, Present: true, Held: &recipe.Record{}}}}},
-	} {
-		must.Equal(t, v.Verdict(&tt.lock), tt.want, tt.name)
-	}
-	if got := v.Standing(&inspect.Lock{State: inspect.StateContended, Holders: []inspect.Contender{holder}, Waiters: []inspect.Contender{waiter}}); strings.ContainsAny(got, "03") {
-		t.Errorf("%q has a running age", got)
-	}
-}
-
 func TestEvidence(t *testing.T) {
 	got := Evidence(map[string]any{
 		"cause": "x", "locks": []string{"a"}, "waiters": 3, "owner": "w", "never_expires": true, "libraries": map[string]int{"kazoo": 1, "curator": 2},
@@ -230,9 +189,8 @@ func TestCountIsNotAName(t *testing.T) {
 	for value, want := range map[inspect.Untrusted]string{"2": "2 shared holders", "1": "1 shared holder", "worker-2": "worker-2 holds it"} {
 		l := inspect.KeyLock(inspect.ID{Backend: "redis", Path: "lock:files/a"}, []inspect.Vote{{Addr: "r1", Up: true, Present: true, Value: value, NoExpiry: true}}, now)
 		view := View{Snapshot: inspect.NewSnapshot(now, nil, []*inspect.Lock{l}), Now: now}
-		if got := view.Verdict(l); !strings.Contains(got, want) || strings.Contains(want, "shared") == strings.Contains(got, "holds it") {
-			t.Errorf("%s: %s", value, got)
-		}
+		must.Contain(t, view.Verdict(l), want, value)
+		must.Equal(t, strings.Contains(view.Verdict(l), "holds it"), !strings.Contains(want, "shared"), value, "holds it")
 		must.Contain(t, view.Standing(l), want, value)
 	}
 	l := inspect.KeyLock(inspect.ID{Backend: "redis", Path: "lock:a"}, []inspect.Vote{{Addr: "r1", Up: true, Present: true, Value: "7", NoExpiry: true}}, now)
@@ -245,9 +203,7 @@ func TestCountIsNotAName(t *testing.T) {
 // Errors of several servers are joined on one line, and none reaches a terminal unescaped.
 func TestSeveralErrorsAreOneLine(t *testing.T) {
 	err := errors.Join(errors.New("master a: refused"), errors.New("master b: \x1b[31mred"))
-	if got, want := OneLine(err), `master a: refused; master b: \u{1b}[31mred`; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
+	must.Equal(t, OneLine(err), `master a: refused; master b: \u{1b}[31mred`)
 }
 
 func TestRenewalInWords(t *testing.T) {

@@ -11,9 +11,7 @@ import (
 
 func TestEventsOfBackendsInWords(t *testing.T) {
 	from := time.Date(2026, 11, 21, 3, 0, 1, 0, time.Local)
-	if got := Blind(inspect.Interval{From: from, To: from.Add(33 * time.Second)}); got != "nothing was seen from 03:00:01 to 03:00:34 (33s)" {
-		t.Errorf("%q", got)
-	}
+	must.Equal(t, Blind(inspect.Interval{From: from, To: from.Add(33 * time.Second)}), "nothing was seen from 03:00:01 to 03:00:34 (33s)")
 	for what, want := range map[inspect.ChangeKind]string{
 		inspect.ChangedLeader: "b is the leader now, instead of a\\u{1b}",
 		inspect.ChangedMaster: "b is the master now, instead of a\\u{1b}: locks that were not replicated are gone",
@@ -52,18 +50,12 @@ func TestUnseenWaitersAreNotZero(t *testing.T) {
 // If a lock's library does not record waiters, the servers cannot tell that no client waits.
 func TestQueueLength(t *testing.T) {
 	votes := []inspect.Vote{{Addr: "a:1", Up: true, Present: true}}
-	for _, test := range []struct {
-		name string
-		lock inspect.Lock
-		want string
-	}{
-		{"ZooKeeper", inspect.Lock{Recipe: "curator", State: inspect.StateHeld}, "0"},
-		{"a plain key", inspect.Lock{Recipe: "redis-py", State: inspect.StateHeld, Masters: votes}, "?"},
-		{"without an owner", inspect.Lock{Recipe: "redis-py", State: inspect.StateFree, Masters: votes}, "0"},
-		{"subscribers counted", inspect.Lock{Recipe: "redisson", State: inspect.StateHeld, Masters: votes}, "0"},
-		{"some are known", inspect.Lock{Recipe: "redisson", State: inspect.StateContended, Masters: votes, WaitersAtLeast: 2}, "≥2"},
-		{"refused", inspect.Lock{Recipe: "curator", State: inspect.StateHeld, Unseen: []inspect.Unseen{{Aspect: inspect.AspectWaiters}}}, "?"},
-	} {
-		must.Equal(t, QueueLength(&test.lock), test.want, test.name)
-	}
+	said(t, [][3]string{
+		{"ZooKeeper", QueueLength(&inspect.Lock{Recipe: "curator", State: inspect.StateHeld}), "0"},
+		{"a plain key", QueueLength(&inspect.Lock{Recipe: "redis-py", State: inspect.StateHeld, Masters: votes}), "?"},
+		{"without an owner", QueueLength(&inspect.Lock{Recipe: "redis-py", State: inspect.StateFree, Masters: votes}), "0"},
+		{"subscribers counted", QueueLength(&inspect.Lock{Recipe: "redisson", State: inspect.StateHeld, Masters: votes}), "0"},
+		{"some are known", QueueLength(&inspect.Lock{Recipe: "redisson", State: inspect.StateContended, Masters: votes, WaitersAtLeast: 2}), "≥2"},
+		{"refused", QueueLength(&inspect.Lock{Recipe: "curator", State: inspect.StateHeld, Unseen: []inspect.Unseen{{Aspect: inspect.AspectWaiters}}}), "?"},
+	})
 }

@@ -43,13 +43,10 @@ func TestTextsMarkDoubtfulLocks(t *testing.T) {
 	for _, state := range States() {
 		l.State = state
 		says := state == inspect.StateHeld || state == inspect.StateContended
-		if got := State(&l); got != string(state)+strings.Repeat("?", len(got)-len(state)) || strings.HasSuffix(got, "?") != says {
-			t.Errorf("%s is %q", state, got)
-		}
+		must.Equal(t, State(&l), string(state)+map[bool]string{true: "?"}[says])
 		for _, text := range []string{v.Verdict(&l), v.Standing(&l)} {
-			if strings.HasSuffix(text, " (may not be a lock)") != says || strings.Count(text, "may not be a lock") > 1 {
-				t.Errorf("%s: %q", state, text)
-			}
+			must.Equal(t, strings.HasSuffix(text, " (may not be a lock)"), says, state, text)
+			must.True(t, strings.Count(text, "may not be a lock") <= 1, state, text)
 		}
 	}
 }

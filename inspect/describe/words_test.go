@@ -75,7 +75,7 @@ func TestSummaries(t *testing.T) {
 	})
 }
 
-func TestVerdictsOnVotes(t *testing.T) {
+func TestVerdicts(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	value := func(v string, left time.Duration) inspect.Vote {
 		return inspect.Vote{Up: true, Present: true, Value: inspect.Untrusted(v), ExpiresAt: now.Add(left), Agrees: v == "a"}
@@ -85,12 +85,35 @@ func TestVerdictsOnVotes(t *testing.T) {
 	endless := holder[0]
 	endless.NoExpiry = true
 	const oneServer = "sidekiq-unique-jobs"
+	worker := inspect.Contender{Name: "a", State: inspect.Holding, Owner: inspect.Owner{Label: "worker-1", Client: "10.0.0.1:5"}, HeldSince: now.Add(-time.Minute)}
+	waiter := inspect.Contender{Name: "b", State: inspect.Waiting, Owner: inspect.Owner{Label: "worker-2"}, Since: now.Add(-30 * time.Second)}
+	gone := inspect.Contender{Name: "c", State: inspect.Waiting, Owner: inspect.Owner{Label: "worker-3"}, Since: now.Add(-time.Hour), Dead: true}
+	reader, twice := worker, worker
+	reader.Mode, twice.Owner.Session = recipe.Shared, 7
 	apart := &inspect.Backend{Name: "apart", Spread: inspect.Spread{Masters: 3, Locks: 5, OnOne: 5, Used: 1}}
 	v := View{Snapshot: inspect.NewSnapshot(now, []*inspect.Backend{apart}, nil), Now: now}
 	for _, test := range []struct {
 		lock inspect.Lock
 		want string
 	}{
+		{inspect.Lock{State: inspect.StateContended, Holders: []inspect.Contender{worker}, Waiters: []inspect.Contender{waiter}}, "worker-1 (10.0.0.1:5) has held it for 1m00s · 1 waiting · next: worker-2 · longest wait 30s"},
+		{inspect.Lock{Confidence: recipe.Possible, State: inspect.StateContended, Holders: []inspect.Contender{worker}, Waiters: []inspect.Contender{waiter}}, "worker-1 (10.0.0.1:5) has held it for 1m00s · 1 waiting · next: worker-2 · longest wait 30s (may not be a lock)"},
+		{inspect.Lock{Confidence: recipe.Likely, State: inspect.StateHeld, Holders: []inspect.Contender{worker}}, "worker-1 (10.0.0.1:5) has held it for 1m00s · no waiters"},
+		{inspect.Lock{State: inspect.StateFree}, "free: no holder, no waiters"},
+		{inspect.Lock{State: inspect.StateHeld, Holders: []inspect.Contender{reader, reader}}, "2 readers hold it · no waiters"},
+		{inspect.Lock{State: inspect.StateHeld, Holders: []inspect.Contender{twice, twice}}, "worker-1 holds it with 2 entries · no waiters"},
+		{inspect.Lock{State: inspect.StateHeld, Holders: []inspect.Contender{worker, twice}}, "2 hold it · no waiters"},
+		{inspect.Lock{State: inspect.StateHeld, Holders: []inspect.Contender{reader}}, "worker-1 (10.0.0.1:5) has held it as a reader for 1m00s · no waiters"},
+		{inspect.Lock{State: inspect.StateHeld, Holders: []inspect.Contender{{Name: "r", Mode: recipe.Shared, State: inspect.Holding}}}, "r holds it as a reader (we did not see it begin) · no waiters"},
+		{inspect.Lock{State: inspect.StateContended, Waiters: []inspect.Contender{{Name: "p", State: inspect.Pending}}}, "no holder · 1 waiting · next: p (pending)"},
+		{inspect.Lock{State: inspect.StateFree, WaitersAtLeast: 1, Waiters: []inspect.Contender{gone}}, "free: no holder, 1 in the queue most likely gone, other waiters unknown"},
+		{inspect.Lock{Kind: inspect.KindUnknown, State: inspect.StateFree}, "it has no contender of a known recipe: if it is a lock, it has no holder"},
+		{inspect.Lock{State: inspect.StateFree, Waiters: []inspect.Contender{waiter}}, "no holder · 1 waiting · next: worker-2"},
+		{inspect.Lock{State: inspect.StateContended, Holders: []inspect.Contender{worker}, Waiters: []inspect.Contender{gone, waiter}}, "worker-1 (10.0.0.1:5) has held it for 1m00s · 1 waiting (1 more in the queue most likely gone) · next: worker-2 · longest wait 30s"},
+		{inspect.Lock{State: inspect.StateFree, Waiters: []inspect.Contender{gone}}, "free: no holder, no waiters (1 in the queue most likely gone)"},
+		{inspect.Lock{State: inspect.StateUnknown, Findings: []inspect.Finding{{Rule: "blind", Message: "no read permission"}}}, "unknown: no read permission"},
+		{inspect.Lock{State: inspect.StateUnknown, Masters: []inspect.Vote{{Addr: "r:1"}}}, "unknown: 1 of 1 master does not answer; too few are left to tell"},
+		{inspect.Lock{State: inspect.StateUnknown, Masters: []inspect.Vote{{Up: true, Present: true, Held: &recipe.Record{}}}}, "unknown: the key's value does not show who holds the lock"},
 		{inspect.Lock{State: inspect.StateFree, Masters: []inspect.Vote{absent}}, "free: no holder"},
 		{inspect.Lock{State: inspect.StateHeld, Holders: holder, Masters: []inspect.Vote{value("a", 7*time.Second)}}, "w has held it for 1m00s · expires in 7.0s"},
 		{
@@ -138,6 +161,8 @@ func TestVerdictsOnVotes(t *testing.T) {
 	} {
 		must.Equal(t, v.Verdict(&test.lock), test.want)
 	}
+	got := v.Standing(&inspect.Lock{State: inspect.StateContended, Holders: []inspect.Contender{worker}, Waiters: []inspect.Contender{waiter}})
+	must.True(t, !strings.ContainsAny(got, "03"), got, "has a running age")
 }
 
 func TestDifferencesInWords(t *testing.T) {
