@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -124,9 +123,7 @@ func sameMoment(t *testing.T, f *Finder, at time.Time) *Moment {
 	played := must.Have(Open(time.Now, f.name, Kept(), Speed(0)))(t)
 	want := seenOf(t, played.Now, func(emit func(inspect.Update)) error { return played.To(at.Sub(began), emit) })
 	got := seenOf(t, m.Now, func(emit func(inspect.Update)) error { return m.Run(t.Context(), emit) })
-	if got != want {
-		t.Errorf("%v:\n%s\nwant\n%s", at, got, want)
-	}
+	must.Equal(t, got, want, at)
 	return m
 }
 
@@ -135,13 +132,11 @@ func TestMomentMatchesFullReplay(t *testing.T) {
 	for _, form := range []string{asText, asZstd, asGzip} {
 		f := finderOf(t, keep(t, form, handoffs(3000))) // five minutes
 		for _, n := range []int{0, 1, 39, 100, 649, 651, 700, 1900, 2999} {
-			if m := sameMoment(t, f, after(n)); n > 1000 && len(m.lines) > 2000 {
-				t.Errorf("%s: the moment after %d changes is built from the beginning", form, n)
-			}
+			m := sameMoment(t, f, after(n))
+			must.True(t, n <= 1000 || len(m.lines) <= 2000, form, "the moment after", n, "changes is built from the beginning")
 		}
-		if end, err := f.End(t.Context()); err != nil || !end.Equal(after(2999)) {
-			t.Errorf("%s: the end is %v, %v", form, end, err)
-		}
+		end, err := f.End(t.Context())
+		must.True(t, err == nil && end.Equal(after(2999)), form, "the end is", end, err)
 	}
 }
 
@@ -152,9 +147,8 @@ func TestWholeSnapshotsAreLeftOut(t *testing.T) {
 	text := must.Have(os.ReadFile(path))(t)
 	must.Equal(t, bytes.Count(text, []byte(wholeBegin)), 2, "whole snapshots in 150 s")
 	played, updates := Read(time.Now, bytes.NewReader(text), Kept()), 0
-	if err := played.All(func(inspect.Update) { updates++ }); err != nil || updates != 1502 {
-		t.Errorf("%d updates, %v", updates, err)
-	}
+	err := played.All(func(inspect.Update) { updates++ })
+	must.True(t, err == nil && updates == 1502, updates, "updates", err)
 }
 
 // A cut recording ends at the cut. A damaged line ends all moments until the next whole snapshot.
@@ -173,12 +167,9 @@ func TestMomentsOfCutAndDamagedRecordings(t *testing.T) {
 		path := filepath.Join(t.TempDir(), name)
 		must.Succeed(t, os.WriteFile(path, tt.text, 0o600))
 		f := finderOf(t, path)
-		if _, err := f.Moment(t.Context(), after(1100)); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-		if _, err := f.End(t.Context()); (err == nil) != tt.whole {
-			t.Errorf("%s: the end: %v", name, err)
-		}
+		must.Have(f.Moment(t.Context(), after(1100)))(t)
+		_, err := f.End(t.Context())
+		must.Equal(t, err == nil, tt.whole, name, "the end", err)
 	}
 }
 
@@ -189,9 +180,8 @@ func TestFindersReadTheFileTheyOpened(t *testing.T) {
 	f := finderOf(t, path)
 	must.Succeed(t, os.Rename(path, path+".1"))
 	must.Succeed(t, os.WriteFile(path, []byte("another\n"), 0o600))
-	if end, err := f.End(t.Context()); err != nil || !end.Equal(after(1499)) {
-		t.Errorf("the end is %v, %v", end, err)
-	}
+	end, err := f.End(t.Context())
+	must.True(t, err == nil && end.Equal(after(1499)), "the end is", end, err)
 }
 
 func TestMomentEndsWithItsContext(t *testing.T) {
@@ -199,9 +189,8 @@ func TestMomentEndsWithItsContext(t *testing.T) {
 	f := finderOf(t, keep(t, asText, handoffs(1500)))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := f.Moment(ctx, after(1400)); !errors.Is(err, context.Canceled) {
-		t.Error(err)
-	}
+	_, err := f.Moment(ctx, after(1400))
+	must.Be(t, err, context.Canceled)
 }
 
 // Every replay to a moment gives the same snapshot, with the clock at that moment.
