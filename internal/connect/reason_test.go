@@ -36,9 +36,9 @@ func TestReason(t *testing.T) {
 		must.Equal(t, Reason(err), want, err)
 		must.Equal(t, Plain(err).Error(), want, "plain")
 	}
-	if err := (&DialError{"z:1", refused}); err.Error() != "zookeeper z:1: connection refused" || Reason(fmt.Errorf("x: %w", err)) != "connection refused" || !Unreachable(err) {
-		t.Errorf("%q, %q", err, Reason(err))
-	}
+	err := &DialError{"z:1", refused}
+	must.Equal(t, err.Error(), "zookeeper z:1: connection refused")
+	must.True(t, Reason(fmt.Errorf("x: %w", err)) == "connection refused" && Unreachable(err), err)
 	for _, err := range []error{
 		&RefusedError{Why: "needs TLS"},
 		tls.RecordHeaderError{},
@@ -50,7 +50,5 @@ func TestReason(t *testing.T) {
 	for _, err := range []error{refused, io.EOF, context.DeadlineExceeded, &net.DNSError{IsNotFound: true}} {
 		must.True(t, !Ours(err), err, "is mistaken for ours")
 	}
-	if Plain(nil) != nil || !errors.Is(Plain(refused), refused) || Unreachable(errors.New("x")) {
-		t.Error("the cause is lost")
-	}
+	must.True(t, Plain(nil) == nil && errors.Is(Plain(refused), refused) && !Unreachable(errors.New("x")), "the cause is lost")
 }

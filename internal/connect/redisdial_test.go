@@ -34,16 +34,20 @@ func fillClients(t *testing.T, addr string) {
 	}
 }
 
-// The error of a full server, which answers once and closes, is recognized.
+// The error of a full server, which answers once and closes, is recognized. With TLS it closes
+// connections before TLS begins.
 func TestReportsFullServer(t *testing.T) {
 	t.Parallel()
-	server := servertest.StartRedis(t, "--maxclients", "3")
+	certs := servertest.NewCertificates(t)
+	server, secure := servertest.StartRedisTLS(t, certs, "--maxclients", "3")
 	fillClients(t, server.Addr)
 	var refused *connect.RefusedError
 	err := ping(t, server.Addr)
-	if !errors.As(err, &refused) || !connect.Unreachable(err) || !strings.HasPrefix(connect.Reason(err), "ERR max number of clients reached (") || !strings.Contains(connect.Reason(err), "maxclients") {
-		t.Errorf("%v", err)
-	}
+	must.True(t, errors.As(err, &refused) && connect.Unreachable(err), err)
+	must.Contain(t, connect.Reason(err), "maxclients")
+	must.True(t, strings.HasPrefix(connect.Reason(err), "ERR max number of clients reached ("), err)
+	err = pingBy(t, connect.Target{Service: connect.RedisMasters, Servers: []string{secure}, TLS: &connect.TLS{CA: certs.CA}})
+	must.True(t, connect.Unreachable(err) && strings.Contains(connect.Reason(err), "(maxclients)"), err)
 }
 
 // The error quotes the first sentence of a server that refuses a client. A server that expects TLS
@@ -58,14 +62,13 @@ func TestEarlyDisconnectIsExplained(t *testing.T) {
 		protected: "DENIED Redis is running in protected mode (set a password on the server, or connect from its own host)",
 		alerted:   "the port speaks TLS (use rediss:// instead of redis://, zks:// instead of zk://, or the server's port without TLS)",
 	} {
-		if err := ping(t, addr); err == nil || connect.Reason(err) != want {
-			t.Errorf("%#v, want %q", err, want)
-		}
+		err := ping(t, addr)
+		must.True(t, err != nil && connect.Reason(err) == want, err, "want", want)
 	}
 	var refused *connect.RefusedError
-	if err := ping(t, silent); err == nil || errors.As(err, &refused) || !strings.Contains(connect.Reason(err), "before the server's first answer") {
-		t.Errorf("a server that closes without an answer: %v", err)
-	}
+	err := ping(t, silent)
+	must.True(t, !errors.As(err, &refused), "a server that closes without an answer:", err)
+	must.Contain(t, connect.Reason(err), "before the server's first answer")
 }
 
 // After the first reply nothing is checked: a later reply like a refusal is passed on, and so is the
@@ -85,11 +88,25 @@ func TestErrorsAfterFirstReplyPassThrough(t *testing.T) {
 	lines := bufio.NewReader(conn)
 	for _, want := range []string{"+OK\r\n", "-ERR max number of clients reached\r\n"} {
 		_, _ = io.WriteString(conn, "?")
-		if got, err := lines.ReadString('\n'); err != nil || got != want {
-			t.Errorf("%q, %v", got, err)
-		}
+		got, err := lines.ReadString('\n')
+		must.True(t, err == nil && got == want, got, err)
 	}
-	if _, err := lines.ReadByte(); err != io.EOF {
-		t.Errorf("%v", err)
+	_, err := lines.ReadByte()
+	must.Equal(t, err, io.EOF)
+}
+
+func TestRefusedLoginRequestsNewSecrets(t *testing.T) {
+	t.Parallel()
+	server := servertest.StartEmbeddedRedis(t)
+	server.Mini.RequireUserAuth("ops", "new")
+	login := func(password connect.Secret) connect.Secrets {
+		return connect.Secrets{Login: connect.Credentials{Username: "ops", Password: password}}
 	}
+	asked := 0 // without a lock, since connections do not overlap
+	target := connect.Target{Service: connect.RedisMasters, Servers: []string{server.Addr}}
+	target.Renewal = connect.NewRenewal(login("old"), func() { asked++ })
+	must.True(t, pingBy(t, target) != nil && asked == 1, "new secrets were asked for", asked, "times")
+	must.True(t, target.Renewal.Set(login("new")) && !target.Renewal.Set(login("new")), "Set misreports a change")
+	must.Be(t, pingBy(t, target), nil)
+	must.Equal(t, asked, 1, "requests for new secrets")
 }

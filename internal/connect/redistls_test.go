@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/pem"
+	"fmt"
 	"io"
 	"log"
 	"net"
@@ -11,7 +12,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -56,9 +56,7 @@ func TestReportsPlaintextPort(t *testing.T) {
 		dial := func(_ context.Context, network, addr string) (net.Conn, error) { return net.Dial(network, addr) }
 		_, err := tlsDialer(dial, &tls.Config{}, nil)(ctx, "tcp", addr)
 		cancel()
-		if err == nil || Reason(err) != want || TimedOut(err) != (reply == "") {
-			t.Errorf("%q: %v", reply, err)
-		}
+		must.True(t, err != nil && Reason(err) == want && TimedOut(err) == (reply == ""), reply, err)
 	}
 }
 
@@ -76,7 +74,6 @@ func TestCertificatePathExpandsTilde(t *testing.T) {
 	dial := tlsDialer(new(net.Dialer).DialContext, config, nil)
 	conn := must.Have(dial(t.Context(), "tcp", server.Listener.Addr().String()))(t)
 	conn.Close()
-	if _, err := (&TLS{CA: "~/none.pem"}).Config(); err == nil || !strings.Contains(err.Error(), home) {
-		t.Errorf("%v does not name the file", err)
-	}
+	_, err := (&TLS{CA: "~/none.pem"}).Config()
+	must.Contain(t, fmt.Sprint(err), home, "the file is not named")
 }

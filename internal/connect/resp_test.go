@@ -1,11 +1,16 @@
 package connect
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/lockscope/lockscope/internal/must"
 )
@@ -77,9 +82,8 @@ func TestRepliesOutOfBoundsEndConnections(t *testing.T) {
 				continue
 			}
 			err := takeInPieces([]byte(c.stream), piece)
-			if !errors.Is(err, ErrNonsense) || !strings.Contains(err.Error(), c.why) {
-				t.Errorf("%s in pieces of %d: %.300v", name, piece, err)
-			}
+			must.Be(t, err, ErrNonsense, name, "in pieces of", piece)
+			must.Contain(t, fmt.Sprintf("%.300v", err), c.why, name, "in pieces of", piece)
 		}
 	}
 }
@@ -93,9 +97,8 @@ func TestReadsFailAfterInvalidReply(t *testing.T) {
 		t.Fatalf("%d bytes, %v", n, err)
 	}
 	for range 3 {
-		if n, err := c.Read(p); n != 0 || !errors.Is(err, ErrNonsense) {
-			t.Errorf("%d bytes, %v", n, err)
-		}
+		n, err := c.Read(p)
+		must.True(t, n == 0 && errors.Is(err, ErrNonsense), n, "bytes", err)
 		c.(*bounded).Conn = nil
 	}
 	must.Equal(t, BoundReplies(c), c, "a bounded connection is bounded again")
@@ -107,7 +110,7 @@ func FuzzRespBounds(f *testing.F) {
 	f.Add([]byte(">2\r\n+invalidate\r\n_\r\n(1\r\n"), 2)
 	f.Fuzz(func(t *testing.T, stream []byte, piece int) {
 		whole, pieces := takeInPieces(stream, max(1, len(stream))), takeInPieces(stream, 1+max(piece, 0)%64)
-		must.Equal(t, (whole == nil), (pieces == nil), "whole", whole, "in pieces", pieces)
+		must.Equal(t, whole == nil, (pieces == nil), "whole", whole, "in pieces", pieces)
 	})
 }
 
@@ -119,3 +122,32 @@ type script struct {
 }
 
 func (s *script) Read(p []byte) (int, error) { return s.input.Read(p[:min(len(p), s.piece)]) }
+
+func TestMalformedMessagesAreErrors(t *testing.T) {
+	t.Parallel()
+	for _, message := range []string{
+		"*3\r\n$7\r\nmessage\r\n*0\r\n$1\r\nx\r\n", "*3\r\n:1\r\n$1\r\nc\r\n$1\r\nx\r\n", "*1\r\n$7\r\nmessage\r\n", "*0\r\n",
+		"*3\r\n$9\r\nsubscribe\r\n$1\r\nc\r\n$1\r\nx\r\n",
+	} {
+		addr := listen(t, func(c net.Conn) {
+			request := make([]byte, 4096)
+			for {
+				n, err := c.Read(request)
+				if err != nil {
+					return
+				}
+				reply := "-ERR unknown command\r\n"
+				if bytes.Contains(request[:n], []byte("subscribe")) {
+					reply = message
+				}
+				_, _ = io.WriteString(c, reply)
+			}
+		})
+		client := redis.NewClient(&redis.Options{Addr: addr, DisableIdentity: true})
+		subscription := client.Subscribe(t.Context(), "c")
+		got, err := Receive(t.Context(), subscription, 30*time.Second)
+		must.True(t, err != nil, message, got)
+		subscription.Close()
+		client.Close()
+	}
+}

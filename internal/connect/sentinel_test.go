@@ -15,14 +15,9 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// aSentinel names one host as the master to every client. With "" it knows none; with "silent" it
-// never answers.
-func aSentinel(t *testing.T, master string) string {
-	t.Helper()
-	return listen(t, func(c net.Conn) { answer(c, master) })
-}
-
-// answer speaks as much RESP 2 as go-redis needs. Each command is an array of bulk strings.
+// answer is a Sentinel that names one host as the master to every client. With "" it knows none;
+// with "silent" it never answers. It speaks as much RESP 2 as go-redis needs. Each command is an array
+// of bulk strings.
 func answer(c net.Conn, master string) {
 	in := bufio.NewScanner(c)
 	for in.Scan() {
@@ -79,20 +74,15 @@ func TestSentinelMajorityPicksMaster(t *testing.T) {
 				if name == "one alone answers" { // after the silent ones
 					limit = 30 * time.Second
 				}
-				o.Addrs = append(o.Addrs, aSentinel(t, master))
+				o.Addrs = append(o.Addrs, listen(t, func(c net.Conn) { answer(c, master) }))
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), limit)
 			defer cancel()
 			at, err := SentinelMaster(ctx, o)
-			if at != tt.want || !errors.Is(err, tt.err) {
-				t.Errorf("%q, %v; want %q, %v", at, err, tt.want, tt.err)
-			}
-			if errors.Is(err, ErrSentinelsDisagree) && strings.Count(err.Error(), " names ") < 2 {
-				t.Errorf("the error does not list the named masters: %v", err)
-			}
-			if err != nil && strings.ContainsRune(err.Error(), '\n') {
-				t.Errorf("not on one line: %q", err)
-			}
+			must.True(t, at == tt.want && errors.Is(err, tt.err), at, err, "want", tt.want, tt.err)
+			said := fmt.Sprint(err)
+			must.True(t, !errors.Is(err, ErrSentinelsDisagree) || strings.Count(said, " names ") >= 2, said, "lacks the named masters")
+			must.True(t, !strings.ContainsRune(said, '\n'), "not on one line", said)
 			must.True(t, ctx.Err() == nil, "no time is left")
 		})
 	}

@@ -2,12 +2,13 @@ package connect_test
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -62,13 +63,7 @@ func relaySSH(notes string, args []string) int {
 		}
 		return 255
 	}
-	addr := ""
-	for i, a := range args {
-		if a == "-W" {
-			addr = args[i+1]
-		}
-	}
-	server, err := net.Dial("tcp", addr)
+	server, err := net.Dial("tcp", args[slices.Index(args, "-W")+1])
 	if err != nil {
 		_, _ = io.WriteString(os.Stderr, "channel 0: open failed: connect failed: Connection refused\r\nstdio forwarding failed\r\n")
 		return 255
@@ -98,14 +93,10 @@ func TestSSHReachesEveryBackend(t *testing.T) {
 		must.Equal(t, targets[0].URL(), url)
 		must.Be(t, reach(t, targets[0]), nil, url)
 	}
-	seen := map[string]bool{}
-	for _, call := range calls() {
-		seen[call] = true
-	}
+	made := calls()
 	for _, addr := range []string{redis, zk, secure} {
-		if want := "-o BatchMode=yes -o ClearAllForwardings=yes -W " + addr + " -p 2222 -l ops -- bastion SECRET="; !seen[want] {
-			t.Errorf("%s: no ssh call %q in %v", addr, want, seen)
-		}
+		want := "-o BatchMode=yes -o ClearAllForwardings=yes -W " + addr + " -p 2222 -l ops -- bastion SECRET="
+		must.True(t, slices.Contains(made, want), addr, "no ssh call", want, "in", made)
 	}
 }
 
@@ -131,9 +122,7 @@ func TestSSHFailureIsExplained(t *testing.T) {
 	}
 	t.Setenv("PATH", t.TempDir())
 	_, err := bastion(t).DialContext(t.Context(), "tcp", closedPort)
-	if err == nil || !strings.Contains(err.Error(), "ssh not found") {
-		t.Errorf("without ssh: %v", err)
-	}
+	must.Contain(t, fmt.Sprint(err), "ssh not found")
 }
 
 // Closing a connection ends its ssh, even if that hangs.
@@ -148,9 +137,8 @@ func TestCloseEndsSSHProcess(t *testing.T) {
 	conn := must.Have(bastion(t).DialContext(t.Context(), "tcp", silent))(t)
 	<-met
 	_ = conn.SetReadDeadline(time.Now().Add(time.Millisecond))
-	if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("a deadline: %v", err)
-	}
+	_, err := conn.Read(make([]byte, 1))
+	must.Be(t, err, os.ErrDeadlineExceeded, "a deadline")
 	conn.Close()
 	must.True(t, connect.Waited(conn), "its process was not waited for")
 }
@@ -162,20 +150,17 @@ func TestViaAcceptsOnlyPlainHosts(t *testing.T) {
 		"bastion", "http://bastion", "ssh://", "ssh://-oProxyCommand=x", "ssh://a b", "ssh://$(x)", "ssh://u:p@h", "ssh://-l@h", "ssh://h/path", "ssh://h?x=y",
 		"ssh://h;x", "ssh://`x`", "ssh://%24(x)@h", "ssh://h:22x",
 	} {
-		if v, err := connect.ParseVia(bad); err == nil {
-			t.Errorf("%s: %+v", bad, v)
-		}
+		v, err := connect.ParseVia(bad)
+		must.True(t, err != nil, bad, v)
 	}
 	for _, good := range []string{"ssh://bastion", "ssh://ops@bastion.example.com:2222", "ssh://[2001:db8::1]:22", "ssh://[2001:db8::1]", "ssh://ops@10.0.0.1"} {
-		if v, err := connect.ParseVia(good); err != nil || v.String() != good {
-			t.Errorf("%s: %v, %v", good, v, err)
-		}
+		v, err := connect.ParseVia(good)
+		must.True(t, err == nil && v.String() == good, good, v, err)
 	}
 	via := bastion(t)
 	for _, addr := range []string{"-oProxyCommand=x:1", "$(x):1", "a b:1", "host"} { // names that a node of a Cluster could announce
-		if _, err := via.DialContext(t.Context(), "tcp", addr); err == nil {
-			t.Errorf("%s was dialled", addr)
-		}
+		_, err := via.DialContext(t.Context(), "tcp", addr)
+		must.True(t, err != nil, addr, "was dialled")
 	}
 }
 
@@ -208,11 +193,8 @@ func TestFailingBastionIsRetriedLessOften(t *testing.T) {
 			last = err
 		}
 		cancel()
-		if n := len(calls()) - before; n > tt.most {
-			t.Errorf("%s was tried %d times", tt.host, n)
-		}
-		if last == nil || !strings.Contains(last.Error(), tt.says) {
-			t.Errorf("%s: %v, want %q", tt.host, last, tt.says)
-		}
+		n := len(calls()) - before
+		must.True(t, n <= tt.most, tt.host, "was tried", n, "times")
+		must.True(t, last != nil && strings.Contains(last.Error(), tt.says), tt.host, last, "want", tt.says)
 	}
 }
