@@ -90,6 +90,9 @@ func TestCustomReadsTimesAndCounts(t *testing.T) {
 	got, ok := c.Read("acme:a", uuidV1+"/2026-11-21T09:00:00Z until 1795317377191", "")
 	must.True(t, ok && got.Host == "3c:52:00:aa:bb:cc" && got.Since.Year() == 2026, got, ok)
 	must.Same(t, c.KeyPatterns(), []string{"acme:*"})
+	c.patterns.NoTTL, c.patterns.Clients, c.patterns.Wakes.Channel = true, []string{"acme"}, "wake:{key}"
+	channels, _ := c.WakeChannels("a")
+	must.True(t, c.NoTTL() && !c.OneServer() && c.Clients()[0] == "acme" && channels[0] == "wake:a", c)
 }
 
 func FuzzCustom(f *testing.F) {

@@ -148,6 +148,8 @@ func TestLocksOfOneZnode(t *testing.T) {
 		_, ok := Vacated("helix", []byte(bad))
 		must.True(t, !ok, bad)
 	}
+	_, ok = ReadSingle("/a/b", nil, true, false)
+	must.True(t, !ok, "one of several ephemeral nodes is a lock")
 	_, ok = Vacated("curator", nil)
 	must.True(t, !ok, "Curator's znodes are deleted")
 }
@@ -158,6 +160,10 @@ func TestOtherLibrariesNodesBecomeSequential(t *testing.T) {
 	Generalise(entries, "go-zookeeper")
 	must.Equal(t, entries[0].Recipe, "go-zookeeper") // certain
 	must.Equal(t, entries[1].Recipe+" "+string(entries[1].Confidence), "sequential possible")
+	for name, want := range map[string]Confidence{"read-a:600200000000002": Likely, "LOCK-SHARED-0000000001": Likely, "read-0000000004": Possible} {
+		_, entries := Read([]string{name})
+		must.Equal(t, Proved(entries[0], []byte("unread"), true), want, name, "without its data")
+	}
 	must.Equal(t, Word(guid+"-Read-0000000001"), "read")
 	must.Equal(t, Word("0000000001"), "")
 }

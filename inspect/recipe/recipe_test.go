@@ -70,16 +70,18 @@ func TestBuiltNamesParseBack(t *testing.T) {
 }
 
 func TestQueueOrderSurvivesTheCountersWrap(t *testing.T) {
-	var names []string
-	for _, n := range []int32{math.MinInt32 + 1, math.MaxInt32, math.MinInt32, math.MaxInt32 - 1} {
-		names = append(names, fmt.Sprintf("%s__lock__%010d", guid, n))
+	for _, want := range [][]int32{{math.MaxInt32 - 1, math.MaxInt32, math.MinInt32, math.MinInt32 + 1}, {-2, -1, 0, 1}} {
+		var names []string
+		for _, i := range []int{3, 1, 2, 0} {
+			names = append(names, fmt.Sprintf("%s__lock__%010d", guid, want[i]))
+		}
+		var order []int32
+		_, entries := Read(names)
+		for _, e := range entries {
+			order = append(order, e.Sequence)
+		}
+		must.Same(t, order, want)
 	}
-	var order []int32
-	_, entries := Read(names)
-	for _, e := range entries {
-		order = append(order, e.Sequence)
-	}
-	must.Same(t, order, []int32{math.MaxInt32 - 1, math.MaxInt32, math.MinInt32, math.MinInt32 + 1})
 }
 
 func entries(modes string) []Entry {
@@ -174,6 +176,7 @@ func TestStructuredDataGetsShortLabels(t *testing.T) {
 	for data, want := range map[string][2]string{
 		vitess:                     {"vtctld-1", "PlannedReparentShard(ks/-80)"},
 		"worker-1":                 {"", "worker-1"},
+		ann:                        {"", "ann"},
 		`"worker-1"`:               {"", `"worker-1"`},
 		`[1]`:                      {"", `[1]`},
 		`{"id":"a"}`:               {"", "a"},

@@ -40,6 +40,9 @@ func TestHelperKeysMakeTheirLocksKnown(t *testing.T) {
 		{"uniquejobs:" + guid + ":RUN:INFO", true, []string{"uniquejobs:" + guid + ":RUN:LOCKED"}},
 		{"uniquejobs:" + guid + ":LOCKED", false, nil},
 		{"uniquejobs:digests", true, nil},
+		{"uniquejobs:" + guid + ":OTHER", false, nil},
+		{"semaphore:a:EXISTS", true, nil},
+		{"a:QUEUED", false, nil},
 		{"redbeat::schedule", true, nil},
 		{"redbeat::statics", true, nil},
 		{"redbeat::lock", false, nil},
@@ -79,6 +82,7 @@ func TestDecodeStringsOfOtherLibraries(t *testing.T) {
 		{"lock:a", "ADDED:yesterday@host:" + uuid, Token{Recipe: "token", Confidence: Possible}},
 		{"lock:a", "WEB_01_4711_" + guid, Token{Recipe: "madelson", Confidence: Likely, Host: "WEB_01", PID: "4711"}},
 		{"page:a", "WEB_01_4711_5d41402abc4b2a76b9719d911017c592", Token{Recipe: "token", Confidence: Possible}}, // a digest and not a GUID
+		{"lock:a", "_7_" + guid, Token{Recipe: "token", Confidence: Possible}},
 		{"lock:a", "WEB__" + guid, Token{Recipe: "token", Confidence: Possible}},
 		{"lock:a", "WEB_x_" + guid, Token{Recipe: "token", Confidence: Possible}},
 		{"bull:mail:7:lock", uuid + ":12", Token{Recipe: "bullmq", Confidence: Certain, LibraryID: uuid}},

@@ -172,6 +172,7 @@ func TestRecordsOfEachLibrary(t *testing.T) {
 		{locked(digest+":LOCKED", hash("j1", "1"), digest+":INFO", plain(`{"limit":2000000}`)), "sidekiq-unique-jobs likely mutex; holds j1 1m0s"},
 		{locked("app:"+digest+":LOCKED", hash("j1", "1795317376.5")), "sidekiq-unique-jobs likely mutex; holds j1 since -691ms 1m0s"},
 		{locked("app:"+digest+":LOCKED", hash("j1", "1")), "none"},
+		{locked(digest+":LOCKED", hash("", "1")), "none"},
 		{locked("prod_uniq:"+md5Hex+":LOCKED", hash("j1", "1795317376.5")), "sidekiq-unique-jobs likely mutex; holds j1 since -691ms 1m0s"},
 		{locked("shop:"+digest+":LOCKED", hash("j1", `{"worker": "Export", "limit": 1}`)), "sidekiq-unique-jobs likely mutex; holds j1 label=Export 1m0s"},
 		{locked("shop:cache:"+md5Hex+":RUN:LOCKED", hash("j1", "1")), "none"}, // not a job's time
@@ -200,6 +201,7 @@ func TestRecordsOfEachLibrary(t *testing.T) {
 		// lockscope
 		{locked("lock:a", plain(ann), LockscopeKey(WaitPrefix, "lock:a"), zset(-1, bob), LockscopeKey(QueuePrefix, "lock:a"), zset(past*1000, cat, "x")), "lockscope certain mutex; holds ann label=ann 1m0s; waits cat label=cat since -1ms; waits bob label=bob"},
 		{locked("lock:a", plain(ann)), "none"},
+		{locked("lock:a", plain(ann), LockscopeKey(QueuePrefix, "lock:a"), both(zset(past*1000, cat), zset(past*1000-1000, bob))), "lockscope certain mutex; holds ann label=ann 1m0s; waits bob label=bob since -2ms; waits cat label=cat since -1ms"},
 		{locked("lock:a", none, LockscopeKey(WaitPrefix, "lock:a"), zset(past*1000, bob)), "lockscope certain mutex; waits bob label=bob since -1ms"},
 	} {
 		r, ok := DecodeKeys(tt.keys)

@@ -125,6 +125,7 @@ func TestBlockerAndBlockedBelow(t *testing.T) {
 		{"kazoo's readers behind a writer", kazoo, entries("wrr"), []int{-1, 0, 0}, []int{2, 0, 0}},
 		{"a writer behind readers", curator, entries("rrw"), []int{-1, -1, 1}, []int{1, 1, 0}},
 		{"kazoo's writer behind readers", kazoo, entries("rrw"), []int{-1, -1, 1}, []int{1, 1, 0}},
+		{"permits", curator, []Entry{{Role: Lease}, {Role: Lease, Sequence: 1}}, []int{-1, -1}, []int{0, 0}},
 		{"its own", curator, rw("wrwr", 1, 1, 2, 3), []int{-1, -1, 1, 0}, []int{2, 2, 1, 0}},
 		{"behind another write", curator, rw("wwr", 1, 2, 1), []int{-1, 0, -1}, []int{1, 0, 0}},
 		{"another's", curator, rw("wr", 1, 2), []int{-1, 0}, []int{1, 0}},
@@ -163,6 +164,11 @@ func TestProductsAreIdentified(t *testing.T) {
 		{"hive", "LOCK-SHARED-0000000001", "hive_20261121:1763720000:IMPLICIT:select 1:10.0.0.9", "10.0.0.9", "hive_20261121"},
 		{"hive", "LOCK-SHARED-0000000001", "q1:1763720000:EXPLICIT", "", "q1"},
 		{"solr", "72057675180539904-10.0.0.7:8983_solr-n_0000000005", "", "", "10.0.0.7:8983_solr"},
+		{"zookeeper-recipes", "x-72057675180539904-0000000003", "\x12\x34", "", ""},
+		{"zookeeper-recipes", "x-72057675180539904-0000000003", "worker", "", "worker"},
+		{"zookeeper-recipes", "n_0000000001", "web-1", "web-1", ""},
+		{"curator", "_c_" + uuid + "-lock-0000000001", "10.0.0.7", "10.0.0.7", ""},
+		{"curator", "_c_" + uuid + "-latch-0000000001", "10.0.0.7", "", "10.0.0.7"},
 	} {
 		q, es := Read([]string{tt.name})
 		host, label := q.Owner(es[0], []byte(tt.data))
