@@ -15,15 +15,6 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-func TestSpan(t *testing.T) {
-	for want, d := range map[string]time.Duration{
-		"0ms": -time.Second, "812ms": 812 * time.Millisecond, "2.1s": 2190 * time.Millisecond, "59s": 59900 * time.Millisecond,
-		"14m02s": 14*time.Minute + 2*time.Second, "3h05m": 3*time.Hour + 5*time.Minute, "4d06h": 102 * time.Hour,
-	} {
-		must.Equal(t, Span(d), want, d, "is written")
-	}
-}
-
 func TestAges(t *testing.T) {
 	for _, tt := range []struct {
 		d                            time.Duration

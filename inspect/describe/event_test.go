@@ -1,6 +1,7 @@
 package describe
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -50,7 +51,15 @@ func TestUnseenWaitersAreNotZero(t *testing.T) {
 // If a lock's library does not record waiters, the servers cannot tell that no client waits.
 func TestQueueLength(t *testing.T) {
 	votes := []inspect.Vote{{Addr: "a:1", Up: true, Present: true}}
+	w := inspect.Contender{Name: "w", State: inspect.Waiting}
+	semaphore := inspect.Lock{Kind: inspect.KindSemaphore, Waiters: []inspect.Contender{w}}
+	first := inspect.Contender{Name: "f", State: inspect.Holding, BlockedBelow: 2}
+	wrong := inspect.Finding{Subject: inspect.Subject{Contender: "f"}, Evidence: map[string]any{"instead": "w"}}
+	misled := inspect.Lock{Waiters: []inspect.Contender{first, w}, Findings: []inspect.Finding{{}, wrong}}
 	said(t, [][3]string{
+		{"blocked", Blocks(&misled, &first) + Blocks(&semaphore, &inspect.Contender{State: inspect.Holding}) + Blocks(&semaphore, &w), "2?"},
+		{"watched", fmt.Sprint(WatchesBehind(&misled, &first) == &misled.Waiters[1], WatchesBehind(&misled, &w) == nil), "true true"},
+		{"events", EventKind(inspect.EventHandover) + " " + EventKind(inspect.EventCleared), "handoff cleared"},
 		{"ZooKeeper", QueueLength(&inspect.Lock{Recipe: "curator", State: inspect.StateHeld}), "0"},
 		{"a plain key", QueueLength(&inspect.Lock{Recipe: "redis-py", State: inspect.StateHeld, Masters: votes}), "?"},
 		{"without an owner", QueueLength(&inspect.Lock{Recipe: "redis-py", State: inspect.StateFree, Masters: votes}), "0"},

@@ -133,6 +133,7 @@ func TestHeldForLongerThanUsual(t *testing.T) {
 	}
 	learnt := Held{Duration: 3 * time.Second, Known: Exactly, Usual: time.Second, learnt: true}
 	must.True(t, !learnt.Over(), "three times the 99th percentile is too long")
+	must.Contain(t, Held{Duration: 100 * time.Minute, Known: Exactly, Usual: 10 * time.Minute}.String(), "(10 times the usual 10m)")
 	learnt.Duration, learnt.Known = 3100*time.Millisecond, AtLeast
 	must.True(t, learnt.Over(), "over three times the 99th percentile is not too long")
 }
@@ -156,6 +157,7 @@ func TestDistantTimesShowDate(t *testing.T) {
 		{now.Add(-time.Hour), "02:14:07"},
 		{now.Add(-4 * time.Hour), "23:14:07"},
 		{now.Add(-12 * time.Hour), "2026-11-22 15:14:07"},
+		{now.Add(time.Second - 12*time.Hour), "15:14:08"},
 		{now.Add(21 * time.Hour), "2026-11-24 00:14:07"},
 		{now.AddDate(-1, 0, 0), "2025-11-23 03:14:07"},
 		{now.Add(-time.Hour).In(time.FixedZone("ahead", 22*3600)), "02:14:07"},

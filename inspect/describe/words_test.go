@@ -38,6 +38,9 @@ func TestRoundFigures(t *testing.T) {
 		{"load", PerSecond(Load(inspect.Cost{PerSecond: 3})), "3.0/s"},
 		{"rates", PerSecond(0) + " " + PerSecond(9.94) + " " + PerSecond(10), "0/s 9.9/s 10/s"},
 		{"times", Times(1) + " " + Times(2) + " " + Times(3), "once twice 3 times"},
+		{"short spans", Span(-time.Second) + " " + Span(812*time.Millisecond) + " " + Span(2190*time.Millisecond) + " " + Span(59900*time.Millisecond), "0ms 812ms 2.1s 59s"},
+		{"long spans", Span(14*time.Minute+2*time.Second) + " " + Span(3*time.Hour+5*time.Minute) + " " + Span(102*time.Hour), "14m02s 3h05m 4d06h"},
+		{"last", Last(time.Minute) + ", " + Last(time.Hour) + ", " + Last(2*time.Minute), "last minute, last hour, last 2m"},
 		{"millis", Millis(1250 * time.Microsecond), "1.2 ms"},
 		{"sentences", Sentence("free: it") + Sentence("zookeeper is") + Sentence("worker-1 has") + Sentence("a b"), "free: itZooKeeper isworker-1 hasA b"},
 	})
@@ -64,6 +67,7 @@ func TestSummaries(t *testing.T) {
 		{inspect.Lock{State: inspect.StateUnknown}, "unknown, "},
 		{inspect.Lock{State: inspect.StateUnknown, Masters: votes}, "1 of 3 down, "},
 		{inspect.Lock{State: inspect.StateMinority, Masters: votes, Quorum: 3, Margin: -1}, "minority 2/3, "},
+		{inspect.Lock{State: inspect.StateSplit, Masters: votes}, "split 2, "},
 	} {
 		brief, detail := Summary(&test.lock)
 		must.Equal(t, brief+", "+detail, test.want, test.lock.State)
@@ -161,8 +165,9 @@ func TestVerdicts(t *testing.T) {
 	} {
 		must.Equal(t, v.Verdict(&test.lock), test.want)
 	}
-	got := v.Standing(&inspect.Lock{State: inspect.StateContended, Holders: []inspect.Contender{worker}, Waiters: []inspect.Contender{waiter}})
-	must.True(t, !strings.ContainsAny(got, "03"), got, "has a running age")
+	held := inspect.Lock{State: inspect.StateContended, Holders: []inspect.Contender{worker}, Waiters: []inspect.Contender{waiter}}
+	must.Equal(t, v.Standing(&held), "worker-1 holds it · 1 waiting · next: worker-2", "without a running age")
+	must.True(t, !View{}.Suspect(&held), "without a snapshot, masters are most likely independent")
 }
 
 func TestDifferencesInWords(t *testing.T) {
@@ -189,6 +194,7 @@ func TestDifferencesInWords(t *testing.T) {
 	same := inspect.Difference{Lock: id("/l"), From: &inspect.Lock{State: inspect.StateHeld}, To: &inspect.Lock{State: inspect.StateHeld}}
 	said(t, [][3]string{
 		{"of one state", headOf(&same), "zk:/l   held"},
+		{"brief, a backend", fmt.Sprint(Differences([]inspect.Difference{{Backend: "b", Is: inspect.Down}}, nil, true, nil)), "0 locks changed[ backend b   , now down]"},
 		{"a backend", headOf(&inspect.Difference{Backend: "b\a", Was: inspect.Down, Is: inspect.Down}), `backend b\u{7}`},
 	})
 	list, skipped := inspect.Differences(from, to)
@@ -211,12 +217,11 @@ zk:/held   contended, now held
 	must.Equal(t, cmp.Diff(want, append([]string{head}, lines...)), "")
 	to.Lock(id("/held")).State, from.Lock(id("/gone")).State = inspect.StateContended, inspect.StateMinority
 	list, _ = inspect.Differences(from, to)
-	_, lines = Differences(list, nil, true, nil)
+	_, lines = Differences(list, nil, true, func(*inspect.Difference, *inspect.Finding, inspect.EventKind) string { return "03:00" })
 	must.Equal(t, lines[len(lines)-1], "  zk:/held")
+	must.True(t, slices.Contains(lines, "  reported         03:00  warning: no-spare: one left"), lines)
 	must.True(t, slices.Contains(lines, "zk:/gone   gone, was short of a quorum"), lines)
-	if head, lines := Differences(nil, nil, false, nil); head != "nothing changed" || len(lines) > 0 {
-		t.Errorf("nothing: %s %q", head, lines)
-	}
+	must.Equal(t, fmt.Sprint(Differences(nil, nil, false, nil)), "nothing changed[]")
 }
 
 func TestCommandsAndTargets(t *testing.T) {
@@ -276,6 +281,9 @@ func TestTroubleInWords(t *testing.T) {
 		{"aspect", Aspect(inspect.AspectHolders) + Aspect("new"), "who holds itnew"},
 		{"reason", Reason(inspect.Unseen{Where: "r1"}), "r1: no answer"},
 		{"brief name", BriefName(name), "_c_7f3e0c51…00aa-lock-0000000602"},
+		{"a name that just fits", BriefName("0123456789ab-0000000000000000007"), "0123456789ab-0000000000000000007"},
+		{"a name that does not", BriefName("0123456789abcé0000000000000000007"), "0123456789a…0000000000000000007"},
+		{"a newer server", Allow(inspect.NewerRedis), "use " + inspect.NewerRedis},
 		{"brief owner", BriefOwner(long), BriefName(name)},
 		{"a host in full", BriefOwner(&inspect.Contender{Name: "web-9.prod.acme.net:2400:5d0492b3"}), "web-9.prod.acme.net:2400:5d0492b3"},
 		{"a long label", BriefOwner(labelled(inspect.Untrusted(strings.Repeat("l", 70)), "10.0.0.1:5")), strings.Repeat("l", 63) + "…"},
