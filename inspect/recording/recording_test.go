@@ -92,8 +92,7 @@ func final(t *testing.T, clock func() time.Time, sources ...inspect.Source) stri
 	t.Helper()
 	o := inspect.NewObserver(clock, sources...)
 	must.Succeed(t, o.Run(t.Context()))
-	text := must.Have(json.MarshalIndent(jsonform.Snapshot(o.Snapshot()), "", " "))(t)
-	return string(text)
+	return string(must.Have(json.MarshalIndent(jsonform.Snapshot(o.Snapshot()), "", " "))(t))
 }
 
 func fixed() time.Time { return now.Add(2 * time.Second) }
