@@ -2,7 +2,6 @@ package lockops_test
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -10,7 +9,6 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
-	"github.com/redis/go-redis/v9"
 
 	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
@@ -142,9 +140,7 @@ var closeStates = []struct {
 		go func() { done <- h.Release(within(t)) }()
 		c.s.Close()
 		err := <-done
-		if err != nil && !errors.Is(err, lockops.ErrLost) && !errors.Is(err, lockops.ErrClosed) {
-			t.Errorf("release during Close: %v", err)
-		}
+		isAny(t, err, nil, lockops.ErrLost, lockops.ErrClosed)
 		return err != nil
 	}},
 	{"lost", func(t *testing.T, c *closing) bool {
@@ -174,9 +170,7 @@ func (c *closing) deleteNode(t *testing.T, h *lockops.Hold) {
 	t.Helper()
 	if c.kind.On != lockops.OnZooKeeper {
 		for _, m := range c.masters {
-			if err := redisClient(t, m).Del(within(t), c.name).Err(); err != nil && !errors.Is(err, redis.Nil) {
-				t.Fatal(err)
-			}
+			must.Succeed(t, redisClient(t, m).Del(within(t), c.name).Err())
 		}
 		return
 	}
@@ -184,9 +178,7 @@ func (c *closing) deleteNode(t *testing.T, h *lockops.Hold) {
 	if len(children(t, c.zk, c.name+"/leases")) > 0 {
 		dir += "/leases"
 	}
-	if err := plain(t, c.zk.Addr).Delete(dir+"/"+h.Name(), -1); err != nil && !errors.Is(err, zk.ErrNoNode) {
-		t.Fatal(err)
-	}
+	isAny(t, plain(t, c.zk.Addr).Delete(dir+"/"+h.Name(), -1), nil, zk.ErrNoNode)
 }
 
 // Close ends every call and hold, whatever state a contender is in. Nothing is left on the servers

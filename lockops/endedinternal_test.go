@@ -47,11 +47,7 @@ func zkTurn(t *testing.T) readyTurn {
 	session, _ := s.tap.Session()
 	a := attempt{mode: recipe.Exclusive, wait: true}
 	c := &contender{attempt: a, q: q, session: session, node: q.newNode(a)}
-	list, err := c.enter(t.Context())
-	if err == nil {
-		err = c.check(list)
-	}
-	must.Succeed(t, err)
+	must.Succeed(t, c.check(must.Have(c.enter(t.Context()))(t)))
 	return readyTurn{grant: c.granted, close: func() { s.end(ErrClosed) }}
 }
 
@@ -83,9 +79,7 @@ func keysOn(s *RedisSession) func(*testing.T) int64 {
 		beginClose(s)
 		s.work.Wait()
 		for _, m := range s.masters {
-			is, err := m.client.Exists(context.Background(), "key").Result()
-			must.Be(t, err, nil)
-			n += is
+			n += must.Have(m.client.Exists(context.Background(), "key").Result())(t)
 		}
 		return n
 	}
@@ -105,17 +99,14 @@ func TestEndedWaitSendsNoRequests(t *testing.T) {
 	a, before := NewRedisMutex(s, "key").attempt(0), s.masters[0].requests.Load()
 	_, err := a.try(ended)
 	s.Close() // waits for background requests
-	if sent := s.masters[0].requests.Load() - before; !errors.Is(err, context.Canceled) || sent != 0 {
-		t.Errorf("redis: %v, %d requests", err, sent)
-	}
+	sent := s.masters[0].requests.Load() - before
+	must.True(t, errors.Is(err, context.Canceled) && sent == 0, "redis", err, sent, "requests")
 	z := leasedSession(t)
-	if id, err := z.alive(ended); id != 0 || !errors.Is(err, context.Canceled) {
-		t.Errorf("zookeeper, context ended: session %x, %v", id, err)
-	}
+	id, err := z.alive(ended)
+	must.True(t, id == 0 && errors.Is(err, context.Canceled), "zookeeper, context ended: session", id, err)
 	z.end(ErrClosed) // as on an adopted connection, which stays open
-	if id, err := z.alive(t.Context()); id != 0 || !errors.Is(err, ErrClosed) {
-		t.Errorf("zookeeper, session closing: session %x, %v", id, err)
-	}
+	id, err = z.alive(t.Context())
+	must.True(t, id == 0 && errors.Is(err, ErrClosed), "zookeeper, session closing: session", id, err)
 }
 
 // The ended wait is for a second read inside the same write.
@@ -128,9 +119,8 @@ func TestEndedWaitGetsNoNestedRead(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	for range 20 { // select picks a ready case at random
-		if h, err := q.readInside(ended, write); h != nil || !errors.Is(err, context.Canceled) {
-			t.Fatalf("%v, %v", h, err)
-		}
+		h, err := q.readInside(ended, write)
+		must.True(t, h == nil && errors.Is(err, context.Canceled), h, err)
 	}
 }
 

@@ -111,40 +111,6 @@ func exampleZK() (addr string, session *lockops.ZKSession, end func()) {
 	}
 }
 
-// Runs a function under a lock. Its context ends with the caller's, or when the lock is lost.
-func ExampleDo() {
-	_, session, end := exampleZK()
-	defer end()
-	lock := lockops.NewZKMutex(session, "/locks/report")
-	err := lockops.Do(context.Background(), lock, func(ctx context.Context) error {
-		fmt.Println("inside, lost:", ctx.Err() != nil)
-		return nil
-	})
-	fmt.Println(err)
-	// Output:
-	// inside, lost: false
-	// <nil>
-}
-
-// Before a step that must not happen twice, confirm with the servers that the lock is still held.
-func ExampleHold_Extend() {
-	ctx := context.Background()
-	_, session, end := exampleZK()
-	defer end()
-	hold, err := lockops.NewZKMutex(session, "/locks/payout").Acquire(ctx)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	err = hold.Extend(ctx)
-	deadline, ok := hold.Deadline()
-	fmt.Println(err, ok, time.Until(deadline) > time.Second)
-	fmt.Println(hold.Release(ctx))
-	// Output:
-	// <nil> true true
-	// <nil>
-}
-
 // store rejects writes with a token older than the newest it has seen.
 type store struct {
 	mu     sync.Mutex
@@ -160,34 +126,6 @@ func (s *store) write(token uint64, text string) error {
 	}
 	s.newest, s.text = token, text
 	return nil
-}
-
-// A resource that checks the fencing token rejects a holder that was paused and does not know that
-// it lost the lock.
-func ExampleHold_Token() {
-	ctx := context.Background()
-	_, session, end := exampleZK()
-	defer end()
-	lock, resource := lockops.NewZKMutex(session, "/locks/report"), new(store)
-	first, err := lock.Acquire(ctx)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	old, _ := first.Token()
-	_ = first.Release(ctx) // in practice, lost while the process was paused
-	second, err := lock.Acquire(ctx)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	token, _ := second.Token()
-	fmt.Println(resource.write(token, "new"))
-	fmt.Println(resource.write(old, "late"))
-	_ = second.Release(ctx)
-	// Output:
-	// <nil>
-	// a newer holder was here
 }
 
 // A function acquires a lock that its caller may already hold.
@@ -257,9 +195,9 @@ func exampleRedis() (server *miniredis.Miniredis, session *lockops.RedisSession,
 	}
 }
 
-// Runs a function under a Redis lock. Other clients cannot get the lock meanwhile, and no key is
-// left afterwards.
-func ExampleDo_redis() {
+// Runs a function under a lock. Its context ends with the caller's, or when the lock is lost. Other
+// clients cannot get the lock meanwhile, and no key is left afterwards.
+func ExampleDo() {
 	ctx := context.Background()
 	server, session, end := exampleRedis()
 	defer end()
@@ -275,8 +213,9 @@ func ExampleDo_redis() {
 	// <nil> []
 }
 
-// Without renewal, a lock expires after its TTL unless it is extended.
-func ExampleHold_Extend_redis() {
+// Before a step that must not happen twice, Extend confirms with the servers that the lock is still
+// held. Without renewal, a Redis lock expires after its TTL unless it is extended.
+func ExampleHold_Extend() {
 	ctx := context.Background()
 	server, session, end := exampleRedis()
 	defer end()
@@ -300,7 +239,7 @@ func ExampleHold_Extend_redis() {
 
 // A key can expire while its holder is paused and cannot notice. A resource that checks the fencing
 // token rejects the holder's late writes.
-func ExampleHold_Token_redis() {
+func ExampleHold_Token() {
 	ctx := context.Background()
 	server, session, end := exampleRedis()
 	defer end()
@@ -325,29 +264,6 @@ func ExampleHold_Token_redis() {
 	// <nil>
 	// a newer holder was here
 	// true <nil>
-}
-
-// A function acquires a lock that its caller may already hold. The last release frees the lock.
-func ExampleWithReentry_redis() {
-	ctx := context.Background()
-	server, session, end := exampleRedis()
-	defer end()
-	lock := lockops.NewRedisFairMutex(session, "lock:report", lockops.WithReentry())
-	outer, err := lock.Acquire(ctx)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	inner, err := lock.Acquire(outer.Context())
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Println(outer.Release(ctx), server.Exists("lock:report"))
-	fmt.Println(inner.Release(ctx), server.Exists("lock:report"))
-	// Output:
-	// <nil> true
-	// <nil> false
 }
 
 // Locks on a client that the program already has. Timeouts and retries must be left to the lock.

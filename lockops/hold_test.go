@@ -35,8 +35,7 @@ func TestReentryMustBeRequested(t *testing.T) {
 		release(t, outer)
 		must.Be(t, inner.Context().Err(), nil, "inner hold after the release of the outer one")
 		release(t, inner)
-		again := must.Have(l.Acquire(context.WithoutCancel(outer.Context())))(t) // both holds are released
-		release(t, again)
+		release(t, must.Have(l.Acquire(context.WithoutCancel(outer.Context())))(t)) // both holds are released
 	})
 }
 
@@ -54,9 +53,8 @@ func TestTimeoutReturnsErrHeld(t *testing.T) {
 			var err error
 			// The first waits may be too short to learn of the holder.
 			for wait := time.Second; !errors.Is(err, lockops.ErrHeld) && wait < time.Minute; wait *= 3 {
-				ctx, cancel := context.WithTimeout(t.Context(), wait)
+				ctx := limited(t, wait)
 				_, err = waiter.Acquire(ctx)
-				cancel()
 			}
 			isAll(t, err, lockops.ErrHeld, context.DeadlineExceeded)
 		}
@@ -77,6 +75,9 @@ func TestCheckFindsInvalidOptions(t *testing.T) {
 	}{
 		"path":           {lockops.NewZKMutex(z, "l"), lockops.ErrOption, ""},
 		"recipe":         {lockops.NewZKRWMutex(z, "/l", lockops.WithRecipe("x")).Read(), lockops.ErrOption, ""},
+		"prefix":         {lockops.NewZKMutex(z, "/l", lockops.WithPrefix("a/b")), lockops.ErrOption, "has a slash"},
+		"shared permits": {lockops.NewZKSemaphore(z, "/l", 1, lockops.WithRecipe("sequential")), lockops.ErrOption, "has no semaphore"},
+		"short TTL":      {lockops.NewRedisMutex(one, "k", lockops.WithTTL(9*time.Millisecond)), lockops.ErrOption, "is under 10ms"},
 		"permits":        {lockops.NewZKSemaphore(z, "/l", 0), lockops.ErrOption, ""},
 		"key":            {lockops.NewRedisMutex(one, ""), lockops.ErrOption, "needs a key"},
 		"key of fair":    {lockops.NewRedisFairMutex(one, ""), lockops.ErrOption, "needs a key"},
@@ -106,9 +107,7 @@ func TestUnsupportedOptionsAreErrors(t *testing.T) {
 		}
 		for name, option := range wrong {
 			h, err := lock(option).TryAcquire(within(t))
-			if !errors.Is(err, lockops.ErrOption) || !contains(err, name) {
-				t.Errorf("%s: %v, want an ErrOption that names the option", name, err)
-			}
+			must.True(t, errors.Is(err, lockops.ErrOption) && contains(err, name), name, "is not named by an ErrOption:", err)
 			if h != nil {
 				release(t, h)
 			}
@@ -129,8 +128,7 @@ func TestWithEndsWithEither(t *testing.T) {
 		ctx, cancel := h.With(caller)
 		defer cancel()
 		must.Equal(t, ctx.Value(key{}), "the caller's", "value")
-		inner := must.Have(l.Acquire(ctx))(t)
-		release(t, inner)
+		release(t, must.Have(l.Acquire(ctx))(t))
 		end(cause)
 		<-ctx.Done()
 		must.Equal(t, context.Cause(ctx), cause, "cause after the caller's context ended")
@@ -150,12 +148,10 @@ func TestDoHoldsLockWhileRunning(t *testing.T) {
 	eachKind(t, func(t *testing.T, k lockops.Kind, lock maker) {
 		l, inside := lock(), errors.New("inside")
 		err := lockops.Do(within(t), l, func(ctx context.Context) error {
-			if second, err := l.TryAcquire(within(t)); (k.Shared || k.Permits > 1) && err == nil {
-				release(t, second)
-			} else if !errors.Is(err, lockops.ErrHeld) {
-				t.Errorf("TryAcquire: %v, want ErrHeld", err)
-			}
-			_, err := l.TryAcquire(ctx)
+			second, err := l.TryAcquire(within(t))
+			must.True(t, err != nil || k.Shared || k.Permits > 1, "two holders at once")
+			releaseUnless(t, second, err, lockops.ErrHeld)
+			_, err = l.TryAcquire(ctx)
 			must.Be(t, err, lockops.ErrReentry, "TryAcquire with the hold's context")
 			return inside
 		})
@@ -168,9 +164,8 @@ func TestDoHoldsLockWhileRunning(t *testing.T) {
 		ended, cancel := context.WithCancel(within(t))
 		cancel()
 		ran := false
-		if err := lockops.Do(ended, l, func(context.Context) error { ran = true; return nil }); !errors.Is(err, context.Canceled) || ran {
-			t.Errorf("with an ended context: %v, ran %v", err, ran)
-		}
+		err = lockops.Do(ended, l, func(context.Context) error { ran = true; return nil })
+		must.True(t, errors.Is(err, context.Canceled) && !ran, "with an ended context:", err, "ran:", ran)
 		release(t, h)
 		ctx, cancel := context.WithCancel(within(t))
 		err = lockops.Do(ctx, l, func(inside context.Context) error {
@@ -178,9 +173,7 @@ func TestDoHoldsLockWhileRunning(t *testing.T) {
 			<-inside.Done()
 			return inside.Err()
 		})
-		if !errors.Is(err, context.Canceled) || errors.Is(err, lockops.ErrLost) {
-			t.Errorf("cancelled inside: %v", err)
-		}
+		must.True(t, errors.Is(err, context.Canceled) && !errors.Is(err, lockops.ErrLost), "cancelled inside", err)
 		release(t, acquire(t, l))
 	})
 }
@@ -218,14 +211,37 @@ func TestEveryKindCanBeHeld(t *testing.T) {
 	for _, k := range lockops.Kinds() {
 		before := right[k.On].Requests()
 		release(t, acquire(t, lockOf(t, k, right[k.On], "/kinds", lockops.WithLabel("me"))))
-		if sent := right[k.On].Requests() - before; sent < 2 || sent > 30 {
-			t.Errorf("%s on %d: %d requests, want 2 to 30", k.Name, k.On, sent)
-		}
-		if _, err := k.New(wrong[k.On], "/kinds"); err == nil {
-			t.Errorf("%s was created on the wrong servers", k.Name)
-		}
+		sent := right[k.On].Requests() - before
+		must.True(t, sent >= 2 && sent <= 30, k.Name, "on", k.On, sent, "requests, want 2 to 30")
+		_, err := k.New(wrong[k.On], "/kinds")
+		must.True(t, err != nil, k.Name, "was created on the wrong servers")
 		must.True(t, k.Permits >= 1, k.Name, "has no permits")
 	}
+	for name, says := range map[string]string{"mutex=2": "takes no number", "semaphore=0": "use 1 or more", "latch": "unknown kind"} {
+		_, err := lockops.KindNamed(lockops.OnZooKeeper, name)
+		must.True(t, contains(err, says), name, err)
+	}
+}
+
+// A fake's hold does what its maker says.
+func TestCustomHoldsFollowTheirMaker(t *testing.T) {
+	t.Parallel()
+	reason, until := errors.New("the maker's"), time.Now().Add(time.Hour)
+	fail := func(context.Context) error { return reason }
+	made := lockops.Custom{Name: "n", Token: 7, Release: fail, Extend: fail, Until: func() time.Time { return until }}
+	h, lose := lockops.NewHold(t.Context(), "l", made)
+	token, ok := h.Token()
+	at, _ := h.Deadline()
+	must.True(t, h.Name() == "n" && ok && token == 7 && at.Equal(until), h.Name(), token, ok, at)
+	must.Be(t, h.Extend(within(t)), reason)
+	lose(reason)
+	isAll(t, context.Cause(h.Context()), lockops.ErrLost, reason)
+	h, _ = lockops.NewHold(t.Context(), "l", lockops.Custom{Release: fail})
+	_, ok = h.Token()
+	_, dated := h.Deadline()
+	must.True(t, !ok && !dated, "a token or a deadline that nobody gave")
+	must.Be(t, h.Extend(within(t)), nil)
+	must.Be(t, h.Release(within(t)), reason)
 }
 
 // OnAsked reports arrival times by the master's clock, even if the lock is granted in another
@@ -240,8 +256,7 @@ func TestOnAskedReportsArrivalOrder(t *testing.T) {
 				defer release(t, h)
 			}
 		}
-		if len(asked) != 3 || !slices.IsSortedFunc(asked, time.Time.Compare) || time.Since(asked[0]).Abs() > time.Minute {
-			t.Errorf("arrival times %v, want three recent ones in order", asked)
-		}
+		must.True(t, len(asked) == 3 && slices.IsSortedFunc(asked, time.Time.Compare) && time.Since(asked[0]).Abs() < time.Minute,
+			"arrival times", asked, "are not three recent ones in order")
 	})
 }

@@ -2,6 +2,7 @@ package lockops_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -32,7 +33,13 @@ var (
 // detect a hang.
 func within(t testing.TB) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	return limited(t, time.Minute)
+}
+
+// limited returns a context that ends after a while.
+func limited(t testing.TB, limit time.Duration) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -149,6 +156,16 @@ func release(t testing.TB, holds ...*lockops.Hold) {
 	}
 }
 
+// releaseUnless releases a hold, unless its Acquire ended with this error.
+func releaseUnless(t testing.TB, h *lockops.Hold, err, ended error) {
+	t.Helper()
+	if err == nil {
+		release(t, h)
+		return
+	}
+	must.Be(t, err, ended)
+}
+
 type acquired struct {
 	h   *lockops.Hold
 	err error
@@ -205,24 +222,28 @@ func returned(t testing.TB, what string, call func() error) error {
 	t.Helper()
 	ended := make(chan error, 1)
 	go func() { ended <- call() }()
-	select {
-	case err := <-ended:
-		return err
-	case <-time.After(hangs):
-		t.Fatalf("%s does not end", what)
-		return nil
-	}
+	return lockops.Await(t, what+" ends", ended)
 }
 
 // awaitLoss waits until a hold is lost, and checks the reasons.
 func awaitLoss(t testing.TB, h *lockops.Hold, reasons ...error) {
 	t.Helper()
-	select {
-	case <-h.Context().Done():
-	case <-time.After(hangs):
-		t.Fatalf("the loss was not reported within %v", hangs)
-	}
+	lockops.Await(t, "the loss is reported", h.Context().Done())
 	isAll(t, context.Cause(h.Context()), append(reasons, lockops.ErrLost)...)
+}
+
+// isAny checks that an error is one of several, of which one may be nil.
+func isAny(t testing.TB, err error, wants ...error) {
+	t.Helper()
+	is := slices.ContainsFunc(wants, func(want error) bool { return errors.Is(err, want) })
+	must.True(t, is, err, "is none of", wants)
+}
+
+// lasts checks that a hold's deadline is at least this far away.
+func lasts(t testing.TB, h *lockops.Hold, least time.Duration) {
+	t.Helper()
+	d, ok := h.Deadline()
+	must.True(t, ok && time.Until(d) >= least, "deadline in", time.Until(d), "want at least", least)
 }
 
 // isAll checks that an error wraps each of several.

@@ -39,7 +39,7 @@ func TestQueuesWithGoZooKeeper(t *testing.T) {
 	eachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper, path string) {
 		s := zkSession(t, server.Addr)
 		conn := plain(t, server.Addr)
-		var inside, peers atomic.Int32
+		var inside atomic.Int32
 		var all sync.WaitGroup
 		enter := func() {
 			must.Equal(t, inside.Add(1), 1, "two holders at once")
@@ -54,7 +54,6 @@ func TestQueuesWithGoZooKeeper(t *testing.T) {
 						return
 					}
 					enter()
-					peers.Add(1)
 					must.Be(t, l.Unlock(), nil)
 				}
 			})
@@ -63,7 +62,6 @@ func TestQueuesWithGoZooKeeper(t *testing.T) {
 			})
 		}
 		all.Wait()
-		must.Equal(t, peers.Load(), 30, "grants to the peers")
 	})
 }
 

@@ -118,9 +118,8 @@ func TestL6_ResumedHolderLearnsOfLoss(t *testing.T) {
 		p.signal(t, syscall.SIGCONT)
 		at, lost := p.ended(t)
 		must.True(t, lost, kind.Name, "the hold ended but was not lost")
-		if late := time.Duration(at - resumed); late > hangs {
-			t.Errorf("%s: loss reported %v after the client resumed", kind.Name, late)
-		}
+		late := time.Duration(at - resumed)
+		must.True(t, late <= hangs, kind.Name, "loss reported", late, "after the client resumed")
 		p.in.Close()
 		must.Contain(t, p.expect(t, "release:"), "lost", kind.Name, "late release")
 		must.Be(t, p.cmd.Wait(), nil, kind.Name) // its session is closed and its background work has ended
@@ -143,12 +142,7 @@ func (p *partition) runStopped(t *testing.T, e *servertest.Ensemble, over bool) 
 	holder := startHolder(t, "zookeeper", path, timeout, e.Clients[x].Addr())
 	holder.expect(t, "acquired")
 	_, got := queueUp(t, within(t), mutexOn(zkSession(t, e.Members[other].Addr), path))
-	defer func() {
-		if p.mend != nil {
-			p.mend(t, e, x)
-		}
-		e.Heal(t)
-	}()
+	defer p.heal(t, e, x)
 	cut := time.Now()
 	p.cut(t, e, x, leader)
 	// The lease ends between 5/8 and 3/4 of the timeout after the cut.
@@ -167,8 +161,6 @@ func (p *partition) runStopped(t *testing.T, e *servertest.Ensemble, over bool) 
 		next = granted(t, got)
 	}
 	now := campaign.Now()
-	if !over && inTime && reported > now {
-		t.Errorf("two holders: the loss was reported %v after the next grant", time.Duration(reported-now))
-	}
+	must.True(t, over || !inTime || reported <= now, "two holders: loss reported", time.Duration(reported-now), "after the next grant")
 	release(t, next)
 }

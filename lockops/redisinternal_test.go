@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -39,9 +38,8 @@ func TestTransientRepliesAreRecognised(t *testing.T) {
 	} {
 		err := fmt.Errorf("node: %w", reply(text))
 		must.Equal(t, transient(err), want, text, "transient")
-		if got := refused(err); got == want {
-			t.Errorf("%q: refused %v", text, got)
-		}
+		got := refused(err)
+		must.True(t, got != want, text, "refused", got)
 	}
 	if transient(os.ErrDeadlineExceeded) || refused(os.ErrDeadlineExceeded) || refused(nil) || refused(redis.ErrClosed) {
 		t.Error("a local error counts as a server's reply")
@@ -79,14 +77,12 @@ func TestLateRequestIsNotForgotten(t *testing.T) {
 				last = got.lateUntil
 			}
 		}
-		if a.maybe != c.maybe || !a.lateUntil.Equal(last) || a.queued {
-			t.Errorf("%s: maybe %v, want %v; late until %v, want %v", c.name, a.maybe, c.maybe, a.lateUntil, last)
-		}
+		must.Equal(t, a.maybe, c.maybe, c.name, "maybe")
+		must.True(t, a.lateUntil.Equal(last) && !a.queued, c.name, "late until", a.lateUntil, "want", last, "queued", a.queued)
 	}
 	a := &redisAttempt{k: &redisKey{}}
-	if a.record(held); !a.queued || a.since != 1 {
-		t.Errorf("queued %v since %d, want since 1", a.queued, a.since)
-	}
+	a.record(held)
+	must.True(t, a.queued && a.since == 1, "queued", a.queued, "since", a.since)
 	a.record(verdict{at: 7})
 	must.Equal(t, a.since, 1, "since after a second refusal")
 }
@@ -161,9 +157,7 @@ func TestDeadlineCountsFromHandoff(t *testing.T) {
 		slept = c.slept
 		a := &redisAttempt{sent: now.Add(-c.sent), at: 1e15}
 		until, ok := m.handed(a, &turn{token: 7, at: 1e15 + c.later.Microseconds(), grant: grant})
-		if ok != (c.left > 0) || ok && until.Sub(now) != c.left {
-			t.Errorf("%s: %v, %v; want %v", name, until.Sub(now), ok, c.left)
-		}
+		must.True(t, ok == (c.left > 0) && (!ok || until.Sub(now) == c.left), name, until.Sub(now), ok, "want", c.left)
 		must.True(t, !ok || a.token == 7 && a.maybe, name, "token", a.token, "maybe", a.maybe)
 		for what, said := range map[string]*turn{"no message": nil, "a message to look again": {grant: grant}} {
 			_, ok := m.handed(&redisAttempt{sent: now, at: 1}, said)
@@ -194,9 +188,8 @@ func TestVotesAreCounted(t *testing.T) {
 			e := electionOf(c.votes)
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
-			if err := e.count(ctx); !errors.Is(err, c.want) || c.want == nil && err != nil {
-				t.Errorf("%s: %v, want %v", c.votes, err, c.want)
-			}
+			err := e.count(ctx)
+			must.True(t, errors.Is(err, c.want) && (c.want != nil || err == nil), c.votes, err, "want", c.want)
 		})
 	}
 }
@@ -228,15 +221,10 @@ func electionOf(votes string) *election {
 func TestPollsEndWithTTL(t *testing.T) {
 	t.Parallel()
 	for range 100 {
-		if got := pollAfter(3*time.Millisecond, 5); got != 4*time.Millisecond {
-			t.Fatalf("polled after %v, want 1 ms after the TTL", got)
-		}
-		if got := pollAfter(-time.Millisecond, 0); got < pollFirst/2 || got > pollFirst*3/2 {
-			t.Fatalf("the first poll after %v", got)
-		}
-		if got := pollAfter(time.Hour, 1000); got < pollMost/2 || got > pollMost*3/2 {
-			t.Fatalf("a late poll after %v", got)
-		}
+		must.Equal(t, pollAfter(3*time.Millisecond, 5), 4*time.Millisecond, "poll 1 ms after the TTL")
+		first, late := pollAfter(-time.Millisecond, 0), pollAfter(time.Hour, 1000)
+		must.True(t, first >= pollFirst/2 && first <= pollFirst*3/2, "the first poll after", first)
+		must.True(t, late >= pollMost/2 && late <= pollMost*3/2, "a late poll after", late)
 	}
 }
 
@@ -281,12 +269,8 @@ func TestSignalDuringRenewalRenewsAgain(t *testing.T) {
 			<-asked // the server has answered
 			come(s, l)
 			asked <- struct{}{} // the answer arrives
-			select {
-			case <-asked:
-				asked <- struct{}{}
-			case <-time.After(time.Minute):
-				t.Fatal("no second renewal")
-			}
+			Await(t, "a second renewal", asked)
+			asked <- struct{}{}
 		})
 	}
 }
@@ -322,15 +306,11 @@ func TestLateRequestsAreRefused(t *testing.T) {
 			must.Succeed(t, err)
 			c.server -= time.Hour.Microseconds()
 			m.setClock(l.lock.name, c)
-			if v := m.acquire(r, 30*time.Second); v.taken || !errors.Is(v.err, errLate) || !v.lateUntil.IsZero() {
-				t.Errorf("%s: %+v, want errLate", l.lock.kind, v)
-			}
-			if n := m.client.Exists(t.Context(), l.lock.name).Val(); n != 0 {
-				t.Errorf("%s: a late request took the lock", l.lock.kind)
-			}
-			if v := m.acquire(r, 30*time.Second); !v.taken { // the late answer corrected the clock
-				t.Errorf("%s: %+v, want a grant", l.lock.kind, v)
-			}
+			v := m.acquire(r, 30*time.Second)
+			must.True(t, !v.taken && errors.Is(v.err, errLate) && v.lateUntil.IsZero(), l.lock.kind, v, "want errLate")
+			must.Equal(t, m.client.Exists(t.Context(), l.lock.name).Val(), 0, l.lock.kind, "a late request took the lock")
+			v = m.acquire(r, 30*time.Second) // the late answer corrected the clock
+			must.True(t, v.taken, l.lock.kind, v, "want a grant")
 		}
 	})
 }
@@ -351,12 +331,10 @@ func TestOtherErrorsAreNotDenials(t *testing.T) {
 	} {
 		err := explain(reply(text), sc, []string{"lock"})
 		var denied *DeniedError
-		switch is := errors.As(err, &denied); {
-		case is != (want.right != ""):
-			t.Errorf("%q: denied is %v (%v)", text, is, err)
-		case is && (denied.Right != want.right || !strings.Contains(err.Error(), want.says)):
-			t.Errorf("%q: right %q, says %v", text, denied.Right, err)
-		}
+		is := errors.As(err, &denied)
+		must.Equal(t, is, want.right != "", text, "is a denial:", err)
+		must.True(t, !is || denied.Right == want.right, text, "names another right:", denied)
+		must.Contain(t, err.Error(), want.says, text)
 	}
 }
 
@@ -369,9 +347,8 @@ func TestCanceledAttemptReportsHolder(t *testing.T) {
 	ended, end := context.WithCancel(t.Context())
 	end()
 	a := m.attempt(0)
-	if _, err := a.try(ended); !errors.Is(err, context.Canceled) || errors.Is(err, ErrHeld) {
-		t.Errorf("before any answer: %v", err)
-	}
+	_, err := a.try(ended)
+	must.True(t, errors.Is(err, context.Canceled) && !errors.Is(err, ErrHeld), "before any answer", err)
 	for i, ctx := range []context.Context{t.Context(), ended} {
 		_, err := a.try(ctx)
 		must.Be(t, err, ErrHeld, "attempt", i)
@@ -394,12 +371,7 @@ func TestBriefReadingsConnectBriefly(t *testing.T) {
 		_, err := s.masters[0].clockFor("key", 50*time.Millisecond, true)
 		ended <- err
 	}()
-	select {
-	case err := <-ended:
-		must.True(t, err != nil, "read the clock of a hung server")
-	case <-time.After(30 * time.Second):
-		t.Error("the reading has not ended")
-	}
+	must.True(t, Await(t, "the reading ends", ended) != nil, "read the clock of a hung server")
 	wire.Heal()
 }
 

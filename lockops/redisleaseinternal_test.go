@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -40,14 +41,9 @@ func TestSuspensionDoesNotExtendHold(t *testing.T) {
 					must.Equal(t, before.Sub(at), 20*time.Minute, "move of the deadline by a suspension of 20 minutes")
 				}
 				suspend(time.Hour)
-				if at, ok := h.Deadline(); ok && time.Now().Before(at) {
-					t.Errorf("after a suspension as long as the TTL, the hold lasts for another %v", time.Until(at))
-				}
-				select {
-				case <-h.Context().Done():
-				case <-time.After(time.Minute):
-					t.Fatal("the loss was not reported")
-				}
+				at, ok := h.Deadline()
+				must.True(t, !ok || !time.Now().Before(at), "suspended for the TTL, the hold lasts for another", time.Until(at))
+				Await(t, "the loss is reported", h.Context().Done())
 				ranOut(t, context.Cause(h.Context()))
 				_ = h.Release(t.Context()) // the clocks of these servers did not advance
 				suspend(24 * time.Hour)
@@ -79,12 +75,8 @@ func TestAHoldIsRenewedOnWaking(t *testing.T) {
 		renewed := make(chan time.Time, 1)
 		h := must.Have(lock(WithTTL(time.Hour), OnRenew(func(until time.Time) { renewed <- until })).Acquire(t.Context()))(t)
 		suspend(50 * time.Minute)
-		select {
-		case until := <-renewed:
-			must.True(t, time.Until(until) >= 59*time.Minute, "renewed for less than nearly an hour")
-		case <-time.After(time.Minute):
-			t.Error("not renewed")
-		}
+		until := Await(t, "a renewal", renewed)
+		must.True(t, time.Until(until) >= 59*time.Minute, "renewed for less than nearly an hour")
 		must.Be(t, h.Release(t.Context()), nil)
 	})
 }
@@ -113,9 +105,9 @@ func TestRepeatedReleaseAfterLostAnswer(t *testing.T) {
 	r := &redisGrant{k: &redisKey{session: s, master: &master{}}}
 	reply := &NodeError{Err: ErrOther}
 	must.Be(t, r.removed(ErrGone, context.DeadlineExceeded), nil, "missing key")
-	if err := r.removed(reply, context.DeadlineExceeded); !errors.Is(err, ErrOther) || !errors.Is(err, ErrUnknownRelease) || errors.Is(err, ErrLost) {
-		t.Errorf("another client's key: %v, want ErrOther and ErrUnknownRelease", err)
-	}
+	err := r.removed(reply, context.DeadlineExceeded)
+	must.Be(t, err, ErrOther, "another client's key")
+	must.True(t, errors.Is(err, ErrUnknownRelease) && !errors.Is(err, ErrLost), "another client's key", err)
 	must.Be(t, r.removed(reply, nil), ErrLost, "another client's key at the first answer")
 }
 
@@ -188,9 +180,8 @@ func TestUnsentReleaseReportsLoss(t *testing.T) {
 					must.Be(t, other.Set(context.Background(), "lock", "another", 0).Err(), nil)
 				}
 			}})
-			if err := h.Release(t.Context()); !errors.Is(err, tt.want) || tt.want == nil && err != nil {
-				t.Errorf("%v, want %v", err, tt.want)
-			}
+			err := h.Release(t.Context())
+			must.True(t, errors.Is(err, tt.want) && (tt.want != nil || err == nil), err, "want", tt.want)
 		})
 	}
 }
@@ -225,18 +216,12 @@ func TestUnsentRequestsAreRecognised(t *testing.T) {
 	m.client = dialClient(&redis.UniversalOptions{Addrs: []string{server.Addr}}, time.Second, &m.dials)
 	defer m.client.Close()
 	err := m.compare(t.Context(), releaseScript, []string{"lock"}, time.Second, "value")
-	if err == nil || !m.unsent(err) {
-		t.Errorf("refused connection: %v, want unsent", err)
-	}
+	must.True(t, err != nil && m.unsent(err), "refused connection", err, "want unsent")
 	m.cluster = true
-	if m.unsent(err) {
-		t.Errorf("Cluster: %v counts as unsent", err)
-	}
+	must.True(t, !m.unsent(err), "Cluster", err, "counts as unsent")
 	m.cluster = false
 	for _, err := range []error{nil, context.DeadlineExceeded, &net.OpError{Op: "read", Err: syscall.ECONNRESET}, ErrGone} {
-		if m.unsent(err) {
-			t.Errorf("%v counts as unsent", err)
-		}
+		must.True(t, !m.unsent(err), err, "counts as unsent")
 	}
 }
 
@@ -305,14 +290,8 @@ func TestCleanupOutlastsProxyErrors(t *testing.T) {
 				s.masters[0].client.AddHook(proxy)
 				_, err := must.Have(kind.New(s, "lock:a", late))(t).TryAcquire(t.Context())
 				must.True(t, err != nil, "TryAcquire succeeded")
-				select {
-				case reply := <-proxy.ran:
-					if len(reply) < 2 || reply[:2] != "1 " {
-						t.Fatalf("the delayed request: %q, want a grant", reply)
-					}
-				case <-time.After(time.Minute):
-					t.Fatal("no clean-up")
-				}
+				reply := Await(t, "the clean-up", proxy.ran)
+				must.True(t, strings.HasPrefix(reply, "1 "), "the delayed request was not granted:", reply)
 				s.Close()
 				must.Equal(t, server.Exists(t.Context(), "lock:a").Val(), 0, "keys left")
 			})

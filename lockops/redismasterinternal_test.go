@@ -3,7 +3,6 @@ package lockops
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -53,9 +52,7 @@ func TestASilentMasterSetsNoOrder(t *testing.T) {
 	silent := s.masters[0]
 	silent.failures = breakerAfter
 	e := (&Redlock{session: s, opts: options{ttl: time.Minute}}).newElection()
-	if v := e.first(); v != &e.votes[1] {
-		t.Errorf("master %d orders the waiters, want 1", slices.Index(s.masters, v.master))
-	}
+	must.Equal(t, e.first(), &e.votes[1], "vote that orders the waiters")
 	silent.identity, silent.replaced = identity{known: true, runID: "new", started: time.Now()}, true
 	must.Be(t, e.votes[0].entitled(time.Time{}), ErrRestarted, "vote of a restarted master")
 }
@@ -152,12 +149,8 @@ func TestUnansweredRenewalIsRetriedSoon(t *testing.T) {
 		must.Be(t, other.FlushAll(context.Background()).Err(), nil)
 	}})
 	s.leases.check("")
-	select {
-	case <-h.Context().Done():
-		must.Be(t, context.Cause(h.Context()), ErrLost, "cause")
-	case <-time.After(time.Minute):
-		t.Error("the loss was not reported within a minute")
-	}
+	Await(t, "the loss is reported", h.Context().Done())
+	must.Be(t, context.Cause(h.Context()), ErrLost, "cause")
 }
 
 // awaitRestOfRenewals waits until the session is subscribed, which renews all leases, and no lease
@@ -188,17 +181,14 @@ func listeningSession(t *testing.T) (s *RedisSession, ahead func(time.Duration))
 	byClock := func(o *redisOptions) { o.clock.now = now }
 	s = must.Have(NewRedisSession(t.Context(), []*redis.UniversalOptions{{Addrs: []string{m.Addr}}}, byClock))(t)
 	t.Cleanup(s.Close)
-	if ok, err := s.masters[0].subscriber.ready(t.Context(), time.Minute); !ok || err != nil {
-		t.Fatalf("not subscribed: %v", err)
-	}
+	must.True(t, must.Have(s.masters[0].subscriber.ready(t.Context(), time.Minute))(t), "not subscribed")
 	return s, func(d time.Duration) { by.Add(int64(d)) }
 }
 
 // heard returns the number of lock channels with subscribers.
 func heard(t *testing.T, s *RedisSession) (n int) {
 	t.Helper()
-	channels := must.Have(s.masters[0].client.PubSubChannels(t.Context(), recipe.LockscopeChannel("lock:*")).Result())(t)
-	return len(channels)
+	return len(must.Have(s.masters[0].client.PubSubChannels(t.Context(), recipe.LockscopeChannel("lock:*")).Result())(t))
 }
 
 // Unused subscriptions end even if the session receives messages all the time.
@@ -266,8 +256,6 @@ func TestASingleRedisIsAlwaysAsked(t *testing.T) {
 	s, _ := listeningSession(t)
 	for range 10 * breakerAfter {
 		s.masters[0].record(context.DeadlineExceeded)
-		if !s.masters[0].admit(time.Hour) {
-			t.Fatal("a request to a single Redis was not admitted")
-		}
+		must.True(t, s.masters[0].admit(time.Hour), "a request to a single Redis was not admitted")
 	}
 }

@@ -58,22 +58,29 @@ func contend(t *testing.T, n, k int, locker func(i int) lockops.Locker, held fun
 	all.Wait()
 }
 
-func TestRedisMutexIsExclusive(t *testing.T) {
-	eachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis, key string) {
-		sessions := []*lockops.RedisSession{redisSession(t, masters[0]), redisSession(t, masters[0])}
-		var last atomic.Uint64
-		contend(t, 8, 5, func(i int) lockops.Locker {
-			return lockops.NewRedisMutex(sessions[i%2], key, lockops.WithLabel("worker"))
-		}, func(h *lockops.Hold) {
-			token, ok := h.Token()
-			if before := last.Swap(token); !ok || token <= before {
-				t.Errorf("token %d (%v) after %d", token, ok, before)
+// Every kind but a Redlock has tokens, which grow.
+func TestRedisLocksAreExclusive(t *testing.T) {
+	eachRedis(t, 5, func(t *testing.T, masters []*servertest.Redis, key string) {
+		for _, kind := range redisKinds {
+			on := mastersOf(kind, masters)
+			sessions := []*lockops.RedisSession{redisSession(t, on...), redisSession(t, on...)}
+			var last atomic.Uint64
+			contend(t, 8, 5, func(i int) lockops.Locker {
+				return lockOf(t, kind, sessions[i%2], key, lockops.WithLabel("worker"))
+			}, func(h *lockops.Hold) {
+				token, ok := h.Token()
+				before := last.Swap(token)
+				must.True(t, ok == (kind.On == lockops.OnRedis) && (token > before || !ok), kind.Name, "token", token, ok, "after", before)
+				must.True(t, ok || token == 0, "token", token, "of a", kind.Name)
+				if kind.Name != "fair" { // handed over for a heartbeat at first
+					lasts(t, h, 20*time.Second)
+				}
+			})
+			for _, s := range sessions {
+				s.Close()
 			}
-			if d, ok := h.Deadline(); !ok || time.Until(d) < 20*time.Second {
-				t.Errorf("deadline %v, %v", d, ok)
-			}
-		})
-		must.Equal(t, get(t, redisClient(t, masters[0]), key), "", "value left at the key")
+			must.Equal(t, votes(t, on, key), 0, kind.Name, "masters with the key")
+		}
 	})
 }
 
@@ -82,9 +89,8 @@ func TestR1_OnlyTheOwnerReleases(t *testing.T) {
 	eachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis, key string) {
 		c := redisClient(t, masters[0])
 		h := acquire(t, lockops.NewRedisMutex(redisSession(t, masters[0]), key))
-		if got := recipe.DecodeToken(key, h.Name()); got.Recipe != "lockscope" || get(t, c, key) != h.Name() {
-			t.Errorf("value %q decodes to %+v", h.Name(), got)
-		}
+		got := recipe.DecodeToken(key, h.Name())
+		must.True(t, got.Recipe == "lockscope" && get(t, c, key) == h.Name(), "value", h.Name(), "decodes to", got)
 		c.Set(within(t), key, "successor", time.Minute)
 		err := h.Release(within(t))
 		isAll(t, err, lockops.ErrLost, lockops.ErrOther)
@@ -214,9 +220,8 @@ func TestRedisCancelLeavesNoKey(t *testing.T) {
 				key, cancelled := servertest.UniqueName(t), 0
 				l := must.Have(kind.New(redisSession(t, mastersOf(kind, masters)...), key))(t)
 				for i := range 100 {
-					ctx, cancel := context.WithTimeout(context.Background(), time.Duration(i)*10*time.Microsecond)
+					ctx := limited(t, time.Duration(i)*10*time.Microsecond)
 					h, err := l.Acquire(ctx)
-					cancel()
 					if err == nil {
 						release(t, h)
 						continue

@@ -3,7 +3,6 @@ package lockops_test
 import (
 	"context"
 	"fmt"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -58,35 +57,23 @@ func TestTransientRepliesAreWaitedFor(t *testing.T) {
 	}
 }
 
-// TryAcquire ends even if its context has no deadline.
-func TestTryAcquireEndsOnHungServer(t *testing.T) {
-	t.Parallel()
-	m := servertest.StartRedis(t)
-	s := redisSession(t, m)
-	for _, kind := range oneRedisKinds {
-		l := lockOf(t, kind, s, "lock", lockops.WithMasterLimit(50*time.Millisecond))
-		release(t, acquire(t, l))
-		m.Pause(t)
-		err := returned(t, "TryAcquire", func() error { _, err := l.TryAcquire(context.Background()); return err })
-		must.True(t, err != nil, kind.Name, "acquired a lock from a paused server")
-		m.Resume(t)
-		noKey(t, kind.Name, []*servertest.Redis{m}, "lock")
-	}
-}
-
 // On a server that hangs, Acquire ends with its context, long before the request's time limit, and
-// cleans up in the background.
+// cleans up in the background. TryAcquire ends even if its context has no deadline.
 func TestAcquireReturnsWithItsContext(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
 	s := redisSession(t, m)
 	for _, kind := range oneRedisKinds {
-		l := lockOf(t, kind, s, "lock", lockops.WithMasterLimit(5*time.Minute), lockops.WithTTL(10*time.Minute))
-		release(t, acquire(t, l))
+		brief := lockOf(t, kind, s, "brief", lockops.WithMasterLimit(50*time.Millisecond))
+		long := lockOf(t, kind, s, "long", lockops.WithMasterLimit(5*time.Minute), lockops.WithTTL(10*time.Minute))
+		release(t, acquire(t, brief), acquire(t, long))
 		m.Pause(t)
-		acquireTimesOut(t, l)
+		err := returned(t, "TryAcquire", func() error { _, err := brief.TryAcquire(context.Background()); return err })
+		must.True(t, err != nil, kind.Name, "acquired a lock from a paused server")
+		acquireTimesOut(t, long)
 		m.Resume(t)
-		noKey(t, kind.Name, []*servertest.Redis{m}, "lock")
+		noKey(t, kind.Name, []*servertest.Redis{m}, "brief")
+		noKey(t, kind.Name, []*servertest.Redis{m}, "long")
 	}
 }
 
@@ -181,13 +168,9 @@ func TestFencingTokensSurviveKeyExpiry(t *testing.T) {
 				h := acquire(t, l)
 				defer release(t, h)
 				token, ok := h.Token()
-				if !ok || token <= last {
-					t.Errorf("%s: token %d (%v) after %d", kind.Name, token, ok, last)
-				}
+				must.True(t, ok && token > last, kind.Name, "token", token, ok, "after", last)
 				ttl := c.PTTL(within(t), recipe.FenceKey(key)).Val()
-				if ttl < 23*time.Hour || ttl > 24*time.Hour {
-					t.Errorf("%s: the newest token is kept for %v, want a day", kind.Name, ttl)
-				}
+				must.True(t, ttl >= 23*time.Hour && ttl <= 24*time.Hour, kind.Name, "the newest token is kept for", ttl, "want a day")
 				last = token
 				return token
 			}
@@ -228,8 +211,7 @@ func TestElectionTimeoutReportsHeld(t *testing.T) {
 	t.Parallel()
 	masters := threeMasters(t)
 	h := acquire(t, lockops.NewRedlock(redisSession(t, masters...), "lock", patient))
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-	defer cancel()
+	ctx := limited(t, 10*time.Second)
 	hang := lockops.OnWaiting(func(string) {
 		for _, m := range masters {
 			m.Pause(t)
@@ -259,25 +241,19 @@ func (l *logged) Printf(_ context.Context, format string, args ...any) {
 func TestNothingIsPrinted(t *testing.T) {
 	var log logged
 	redis.SetLogger(&log)
-	defer redis.SetLogger(discard{})
+	defer redis.SetLogger(new(logged))
 	m := servertest.StartRedis(t)
 	s := redisSession(t, m)
 	l := lockops.NewRedisMutex(s, "lock")
 	release(t, acquire(t, l))
 	m.Kill(t)
 	_, err := l.TryAcquire(within(t))
-	if err == nil || !strings.Contains(err.Error(), "refused") {
-		t.Errorf("TryAcquire: %v, want connection refused", err)
-	}
+	must.True(t, contains(err, "refused"), "TryAcquire", err, "want connection refused")
 	s.Close()
 	log.mu.Lock()
 	defer log.mu.Unlock()
 	must.Equal(t, len(log.lines), 0, "lines printed", log.lines)
 }
-
-type discard struct{}
-
-func (discard) Printf(context.Context, string, ...any) {}
 
 // Locks use the program's own clients, which stay open. Clients that ignore context timeouts, retry
 // or shard are refused.
@@ -312,8 +288,7 @@ func TestAdoptedClientsStayOpen(t *testing.T) {
 // acquireTimesOut checks that Acquire ends with its context.
 func acquireTimesOut(t *testing.T, l lockops.Locker) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-	defer cancel()
+	ctx := limited(t, 100*time.Millisecond)
 	must.Be(t, returned(t, "Acquire", func() error { _, err := l.Acquire(ctx); return err }), context.DeadlineExceeded)
 }
 
@@ -348,6 +323,7 @@ func TestExtendEndsWithItsContext(t *testing.T) {
 		} {
 			must.Be(t, returned(t, "Extend", c.do), c.want, kind.Name, "Extend ends", c.what)
 		}
+		must.True(t, short.Release(limited(t, 20*time.Millisecond)) != nil, kind.Name, "release of a lost lock succeeded")
 		for _, m := range masters {
 			m.Resume(t)
 		}
@@ -361,8 +337,7 @@ func TestConnectingEndsWithItsContext(t *testing.T) {
 	m := servertest.StartRedis(t)
 	m.Pause(t)
 	defer m.Resume(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-	defer cancel()
+	ctx := limited(t, 100*time.Millisecond)
 	must.Be(t, returned(t, "NewRedisSession", func() error {
 		o := &redis.UniversalOptions{Addrs: []string{m.Addr}, ReadTimeout: time.Hour}
 		_, err := lockops.NewRedisSession(ctx, masterOptions{o}, lockops.WithRequestLimit(time.Hour))

@@ -75,13 +75,11 @@ func TestR9_ClockSteps(t *testing.T) {
 		start := time.Now()
 		h = acquire(t, lockOf(t, kind, s, "other", lockops.WithTTL(ttl), lockops.WithoutRenewal()))
 		clock.Step(t, -step)
-		if d, ok := h.Deadline(); !ok || d.Sub(start) > ttl+time.Since(start) {
-			t.Errorf("%s: deadline %v after the start, beyond the TTL", kind.Name, d.Sub(start))
-		}
+		d, ok := h.Deadline()
+		must.True(t, ok && d.Sub(start) <= ttl+time.Since(start), kind.Name, "deadline", d.Sub(start), "after the start, beyond the TTL")
 		awaitLoss(t, h)
-		if left := c.PTTL(within(t), "other").Val(); left < step/2 {
-			t.Errorf("%s: the key has %v left, so the clock was not set back", kind.Name, left)
-		}
+		left := c.PTTL(within(t), "other").Val()
+		must.True(t, left >= step/2, kind.Name, "the key has", left, "left, so the clock was not set back")
 		c.Del(within(t), "other")
 		next := acquire(t, lockOf(t, kind, s, "other"))
 		tokensGrow(t, h, next)
@@ -272,9 +270,7 @@ func TestDenialsNameTheRight(t *testing.T) {
 			err = h.Release(within(t))
 		}
 		var denied *lockops.DeniedError
-		if !errors.As(err, &denied) || denied.Command != c.command || denied.Right != c.right {
-			t.Errorf("%v: %v (%+v), want %s and %s", c.rights, err, denied, c.command, c.right)
-		}
+		must.True(t, errors.As(err, &denied) && denied.Command == c.command && denied.Right == c.right, c.rights, err)
 		asUser(t, m, "~*", "&*", "+@all")
 	}
 }

@@ -72,8 +72,7 @@ func tests(t *testing.T) map[string]bool {
 	t.Helper()
 	names := make(map[string]bool)
 	for _, pattern := range []string{"*_test.go", "*/*_test.go", "../internal/mutants/*_test.go"} {
-		files := must.Have(filepath.Glob(pattern))(t)
-		for _, file := range files {
+		for _, file := range must.Have(filepath.Glob(pattern))(t) {
 			for _, m := range anyTest.FindAllStringSubmatch(read(t, file), -1) {
 				names[m[1]] = true
 			}
@@ -84,6 +83,5 @@ func tests(t *testing.T) map[string]bool {
 
 func read(t *testing.T, file string) string {
 	t.Helper()
-	text := must.Have(os.ReadFile(file))(t)
-	return string(text)
+	return string(must.Have(os.ReadFile(file))(t))
 }

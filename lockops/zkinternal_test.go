@@ -3,10 +3,10 @@ package lockops
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -38,12 +38,9 @@ func TestZ15_OrderIsByNumber(t *testing.T) {
 		c := &contender{attempt: attempt{mode: recipe.Exclusive, wait: true}, q: q, node: node{dir: "/q", path: "/q/" + tt.own, unique: true}}
 		err := c.check(listing{children: tt.children})
 		var b *blocked
-		switch {
-		case tt.behind == "" && err != nil:
-			t.Errorf("%s among %q: %v, want first", tt.own, tt.children, err)
-		case tt.behind != "" && (!errors.As(err, &b) || b.by.Name != tt.behind):
-			t.Errorf("%s among %q: %v, want behind %s", tt.own, tt.children, err, tt.behind)
-		}
+		behind := errors.As(err, &b)
+		must.Equal(t, behind, tt.behind != "", tt.own, "is behind another of", tt.children)
+		must.True(t, behind && b.by.Name == tt.behind || err == nil, tt.own, "among", tt.children, err, "want behind", tt.behind)
 	}
 	c := &contender{q: q, node: node{dir: "/q", path: "/q/" + guid + "0000000002", unique: true, czxid: 5}}
 	for _, gone := range []listing{{}, {children: []string{other + "0000000003"}}} {
@@ -51,9 +48,7 @@ func TestZ15_OrderIsByNumber(t *testing.T) {
 	}
 	for _, last := range []string{"2147483647", "-2147483648"} {
 		c := &contender{q: q, node: node{dir: "/q", path: "/q/" + guid + last, unique: true}}
-		if err := c.check(listing{children: []string{guid + last}}); err == nil || !strings.Contains(err.Error(), "another directory") {
-			t.Errorf("number %s: %v, want an error that suggests another directory", last, err)
-		}
+		must.Contain(t, fmt.Sprint(c.check(listing{children: []string{guid + last}})), "another directory", "number", last)
 	}
 	c.node.unique = false
 	must.Be(t, c.check(listing{children: []string{guid + "0000000002"}, czxid: 6}), errAgain, "in a new directory")
@@ -67,21 +62,15 @@ func TestSuspensionShortensEarlierDeadlines(t *testing.T) {
 	since := now
 	now = now.Add(time.Second)
 	deadline := since.Add(time.Minute)
-	if got := c.correct(since, deadline); !got.Equal(deadline) {
-		t.Errorf("awake: %v early", deadline.Sub(got))
-	}
+	must.Equal(t, deadline.Sub(c.correct(since, deadline)), 0, "correction while awake")
 	total = 40 * time.Second
 	must.Equal(t, deadline.Sub(c.correct(since, deadline)), total, "correction after a suspension of 40 s")
 	must.Equal(t, deadline.Sub(c.correct(since, deadline)), total, "the same correction again")
 	now = now.Add(time.Second)
 	after := now
-	if got := c.correct(after, deadline); !got.Equal(deadline) {
-		t.Errorf("deadline of a later request: %v early", deadline.Sub(got))
-	}
+	must.Equal(t, deadline.Sub(c.correct(after, deadline)), 0, "correction of a later request's deadline")
 	total += time.Millisecond // the two clocks are read one after the other
-	if got := c.correct(after, deadline); !got.Equal(deadline) {
-		t.Errorf("clock noise: %v early", deadline.Sub(got))
-	}
+	must.Equal(t, deadline.Sub(c.correct(after, deadline)), 0, "correction for clock noise")
 	now = now.Add(time.Second)
 	total += 10 * time.Second
 	must.Equal(t, deadline.Sub(c.correct(since, deadline)), total, "correction after two suspensions")
@@ -100,18 +89,16 @@ func TestTheLeaseHasAMargin(t *testing.T) {
 	s := leasedSession(t)
 	id, timeout, sent := s.tap.Committed()
 	session, deadline := s.lease()
-	if margin := sent.Add(timeout * 3 / 4).Sub(deadline); session != id || margin < timeout*3/400 {
-		t.Errorf("session 0x%x, margin %v of %v", session, margin, timeout)
-	}
+	margin := sent.Add(timeout * 3 / 4).Sub(deadline)
+	must.True(t, session == id && margin >= timeout*3/400, "session", session, "margin", margin, "of", timeout)
 }
 
 func TestLeaseBelongsToItsSession(t *testing.T) {
 	t.Parallel()
 	s := leasedSession(t)
 	id, _ := s.tap.Session()
-	if !s.leased(id, leastLease) || s.leased(id+1, leastLease) {
-		t.Errorf("leased: own %v, other %v", s.leased(id, leastLease), s.leased(id+1, leastLease))
-	}
+	must.True(t, s.leased(id, leastLease), "its own session is not leased")
+	must.True(t, !s.leased(id+1, leastLease), "another session is leased")
 }
 
 func leasedSession(t *testing.T) *ZKSession {
@@ -204,7 +191,5 @@ func TestUnwrittenRequestCountsAsLost(t *testing.T) {
 	ours, theirs := net.Pipe()
 	theirs.Close()
 	_, err := wire{ours}.Write([]byte("request"))
-	if !lostInTransit(err) || !errors.Is(err, io.ErrClosedPipe) {
-		t.Errorf("%v, want ErrClosedPipe that counts as lost", err)
-	}
+	must.True(t, lostInTransit(err) && errors.Is(err, io.ErrClosedPipe), err, "want ErrClosedPipe that counts as lost")
 }

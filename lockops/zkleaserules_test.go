@@ -30,9 +30,8 @@ func TestDeadlineCountsFromSendTime(t *testing.T) {
 	p.delay.Store(int64(late))
 	h := acquire(t, m)
 	deadline, ok := h.Deadline()
-	if left := time.Until(deadline); !ok || left > timeout*3/4-late*3/2 || left < 0 {
-		t.Errorf("deadline in %v (%v)", left, ok)
-	}
+	left := time.Until(deadline)
+	must.True(t, ok && left <= timeout*3/4-late*3/2 && left >= 0, "deadline in", left, ok)
 	p.delay.Store(0)
 	release(t, h)
 }
@@ -47,9 +46,7 @@ func TestHeartbeatsKeepAHold(t *testing.T) {
 	must.Succeed(t, context.Cause(h.Context()))
 	asked := p.asked()
 	beats := len(slices.DeleteFunc(asked, func(op int32) bool { return op != opMulti }))
-	if beats < 4 || beats > 14 {
-		t.Errorf("%d heartbeats in a little over a session timeout, want about 8", beats)
-	}
+	must.True(t, beats >= 4 && beats <= 14, beats, "heartbeats in a little over a session timeout, want about 8")
 	release(t, h)
 }
 
@@ -63,16 +60,11 @@ func TestOnlyAQuorumKeepsAHold(t *testing.T) {
 	h := acquire(t, lockops.NewZKMutex(s, "/lock"))
 	p.mute.Store(opMulti)
 	muted := time.Now()
-	stop := make(chan struct{})
+	muting, stop := context.WithCancel(t.Context())
 	var reads sync.WaitGroup
 	reads.Go(func() {
-		for {
-			select {
-			case <-stop:
-				return
-			case <-time.After(20 * time.Millisecond):
-				_, _, _ = s.Conn().Exists("/lock") // fails during a reconnect
-			}
+		for ; muting.Err() == nil; time.Sleep(20 * time.Millisecond) {
+			_, _, _ = s.Conn().Exists("/lock") // fails during a reconnect
 		}
 	})
 	must.Become(t, "the hold has ended", func() bool {
@@ -83,7 +75,7 @@ func TestOnlyAQuorumKeepsAHold(t *testing.T) {
 		}
 		return !ok
 	})
-	close(stop)
+	stop()
 	reads.Wait()
 	p.mute.Store(0)
 	awaitLoss(t, h)
@@ -107,9 +99,7 @@ func TestLongWaitProvesSessionFirst(t *testing.T) {
 	must.True(t, !slices.Contains(p.asked(), opMulti), "a heartbeat was sent although nothing is held")
 	release(t, holder)
 	a := granted(t, got)
-	if deadline, ok := a.Deadline(); !ok || time.Until(deadline) < timeout/4 {
-		t.Errorf("granted with a deadline in %v", time.Until(deadline))
-	}
+	lasts(t, a, timeout/4)
 	must.True(t, slices.Contains(p.asked(), opMulti), "granted without asking a quorum")
 	release(t, a)
 }
@@ -250,9 +240,8 @@ func farCycle(t *testing.T, i int, l lockops.Locker, p *proxy) {
 		t.Errorf("%v: Acquire: %v", l, err)
 		return
 	}
-	if _, err := l.TryAcquire(within(t)); err != nil && !errors.Is(err, lockops.ErrHeld) {
-		t.Errorf("%v: TryAcquire while held: %v", l, err)
-	}
+	_, err = l.TryAcquire(within(t))
+	isAny(t, err, nil, lockops.ErrHeld)
 	if i == 0 { // all share the connection
 		p.cut()
 	}
@@ -308,7 +297,6 @@ func TestTooSlowLinkFailsAtOnce(t *testing.T) {
 	wire.Delay(200 * time.Millisecond)
 	_, err := lockops.NewZKSession(within(t), []string{wire.Addr()}, lockops.WithSessionTimeout(time.Second))
 	advice := regexp.MustCompile(`session timeout of ([4-9]|\d\d)[.\d]*s would do`) // more on a slow machine
-	if !errors.Is(err, lockops.ErrTooShort) || !advice.MatchString(err.Error()) {
-		t.Errorf("%v, want an error that says which timeout would do", err)
-	}
+	must.Be(t, err, lockops.ErrTooShort)
+	must.True(t, advice.MatchString(fmt.Sprint(err)), err, "does not say which timeout would do")
 }

@@ -24,8 +24,7 @@ func TestZ3_InterruptedCreateLeavesNothing(t *testing.T) {
 		m := lockops.NewZKMutex(zkSession(t, p.addr()), path)
 		release(t, acquire(t, m))
 		p.mute.Store(opCreate)
-		ctx, cancel := context.WithTimeout(within(t), 100*time.Millisecond)
-		defer cancel()
+		ctx := limited(t, 100*time.Millisecond)
 		start := time.Now()
 		_, err := m.Acquire(ctx)
 		must.Be(t, err, context.DeadlineExceeded)
@@ -65,9 +64,8 @@ func TestZ18_SearchesOnTheLeader(t *testing.T) {
 	p.cutReply.Store(opCreate)
 	release(t, acquire(t, m))
 	ops := p.asked()
-	if i := slices.Index(ops, opSync); i < 0 || i+1 >= len(ops) || ops[i+1] != opList {
-		t.Errorf("requests %v have no sync before a listing", ops)
-	}
+	i := slices.Index(ops, opSync)
+	must.True(t, i >= 0 && i+1 < len(ops) && ops[i+1] == opList, "requests", ops, "have no sync before a listing")
 }
 
 // A hold survives repeated reconnects, and the expiry of its session is still reported.
@@ -183,9 +181,8 @@ func TestZ17_ReleaseKnowsItsOwnNode(t *testing.T) {
 	t.Parallel()
 	h, look := takenName(t)
 	must.Be(t, h.Release(within(t)), lockops.ErrLost, "Release on another client's node")
-	if there, _, err := look.Exists("/lock/" + h.Name()); !there || err != nil {
-		t.Errorf("another client's node exists: %v, %v", there, err)
-	}
+	there, _, err := look.Exists("/lock/" + h.Name())
+	must.True(t, there && err == nil, "another client's node exists", there, err)
 }
 
 // If the server never sends the event, the waiter lists the queue again after a while.
@@ -228,8 +225,7 @@ func TestAdoptedConnectionStaysOpen(t *testing.T) {
 		must.Succeed(t, err)
 		must.Same(t, names, nil, "children after Close")
 		d := lockops.NewZKDialer(nil)
-		ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
-		defer cancel()
+		ctx := limited(t, 50*time.Millisecond)
 		_, err = lockops.AdoptZKConn(ctx, conn, d)
 		must.True(t, err != nil && contains(err, "dialer"), "a connection of another dialer:", err)
 		_, err = lockops.AdoptZKConn(within(t), conn, d, lockops.WithSessionTimeout(time.Second))

@@ -28,9 +28,7 @@ func TestZ1_LostCreateReplyOfEachSide(t *testing.T) {
 			if mode == 'w' {
 				p.cutReply.Store(opCreate)
 				r := must.Have(reader(s, path, recipe).Acquire(h.Context()))(t)
-				if got := children(t, server, path); len(got) != 2 {
-					t.Errorf("children %q, want %q and %q", got, h.Name(), r.Name())
-				}
+				must.Equal(t, len(children(t, server, path)), 2, "nodes")
 				p.cutReply.Store(opDelete)
 				defer release(t, r)
 			}
@@ -76,11 +74,7 @@ func TestZ11_CancelledReadInsideOfAWrite(t *testing.T) {
 			cancel()
 			must.Succeed(t, context.Cause(w.Context()))
 			release(t, w)
-			if err == nil {
-				release(t, r)
-			} else {
-				must.Be(t, err, context.DeadlineExceeded)
-			}
+			releaseUnless(t, r, err, context.DeadlineExceeded)
 			becomeEmpty(t, server, path)
 		}
 	})
@@ -137,9 +131,7 @@ func (u *inUse) enter(t testing.TB, mode byte) {
 		u.readers.Add(1)
 		writers = u.writers.Load()
 	}
-	if readers > 0 || writers > 0 {
-		t.Errorf("%c was granted the lock along with %d readers and %d writers", mode, readers, writers)
-	}
+	must.True(t, readers == 0 && writers == 0, string(mode), "was granted the lock along with", readers, "readers and", writers, "writers")
 }
 
 func (u *inUse) leave(mode byte) {
@@ -154,8 +146,7 @@ func (u *inUse) leave(mode byte) {
 func (u *inUse) visit(t testing.TB, s *lockops.ZKSession, path string, recipe lockops.Option) int {
 	mode := "rrw"[rand.N(3)]
 	l := side(s, path, mode, recipe)()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(rand.N(60)+1)*time.Millisecond)
-	defer cancel()
+	ctx := limited(t, time.Duration(rand.N(60)+1)*time.Millisecond)
 	take := l.Acquire
 	switch rand.N(4) {
 	case 0:

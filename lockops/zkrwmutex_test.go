@@ -104,9 +104,7 @@ func come(t *testing.T, sessions []*lockops.ZKSession, path, modes string, hold 
 				t.Fatalf("%s: %c: %v", modes, i, a.err)
 			}
 			token, ok := a.h.Token()
-			if !ok || token <= last {
-				t.Errorf("%s: %c has token %d (%v), the last write %d", modes, i, token, ok, last)
-			}
+			must.True(t, ok && token > last, modes, string(i), "has token", token, ok, "the last write", last)
 			if modes[i-'0'] == 'w' {
 				last = token
 			}
@@ -162,9 +160,7 @@ func TestZ20_ReadInsideOfAWrite(t *testing.T) {
 		written, _ := w.Token()
 
 		r := must.Have(reader(s, path, recipe).Acquire(w.Context()))(t)
-		if r.Name() == w.Name() || !slices.Contains(children(t, server, path), r.Name()) {
-			t.Errorf("the read %q has no separate node", r.Name())
-		}
+		must.True(t, r.Name() != w.Name() && slices.Contains(children(t, server, path), r.Name()), r.Name(), "is not a separate node")
 		token, _ := r.Token()
 		must.Equal(t, token, written, "the read's token")
 		again := must.Have(reader(s, path, recipe).TryAcquire(w.Context()))(t)
@@ -204,8 +200,7 @@ func TestZ20_NoUpgrade(t *testing.T) {
 		}
 		must.Same(t, children(t, server, path), []string{r.Name()}, "nodes")
 		release(t, r)
-		w := must.Have(m.Write().Acquire(context.WithoutCancel(r.Context())))(t) // the read has been released
-		release(t, w)
+		release(t, must.Have(m.Write().Acquire(context.WithoutCancel(r.Context())))(t)) // the read has been released
 	})
 }
 
@@ -293,9 +288,7 @@ func TestIncompatibleLockKindsAreRefused(t *testing.T) {
 					t.Errorf("%s with a holder of %s: %v, want a RecipeError", tt.comer, tt.holder, err)
 				}
 			}
-			if got := children(t, server, path); len(got) != 1 {
-				t.Errorf("%s with a holder of %s: children %q, want only the holder's", tt.comer, tt.holder, got)
-			}
+			must.Equal(t, len(children(t, server, path)), 1, tt.comer, "with a holder of", tt.holder, "nodes")
 			release(t, h)
 		}
 	})
@@ -330,9 +323,8 @@ func TestRecipesWithoutReadersAreRefused(t *testing.T) {
 		{reader(s, "/a/"), []string{"/a/", "slash"}},
 	} {
 		for _, try := range []func(context.Context) (*lockops.Hold, error){tt.lock.Acquire, tt.lock.TryAcquire} {
-			if _, err := try(within(t)); err == nil || !contains(err, tt.words...) {
-				t.Errorf("%v: %v", tt.lock, err)
-			}
+			_, err := try(within(t))
+			must.True(t, err != nil && contains(err, tt.words...), tt.lock, err)
 		}
 	}
 }
