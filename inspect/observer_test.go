@@ -59,7 +59,8 @@ func TestObserverJoinsClientsAndWatches(t *testing.T) {
 	o := applying(t)
 	a, b, c := node(guid+"__lock__0000000000", 10), node(guid+"__lock__0000000001", 11), node(guid+"__lock__0000000002", 12)
 	o.send(0, Update{Put: []*Lock{lockOf(t, a, b, c)}, Backend: &Backend{Name: "zk", Kind: ZooKeeper}})
-	must.Same(t, o.next(t).Changed, []ID{{"zk", "/l"}})
+	before := o.next(t)
+	must.Same(t, before.Changed, []ID{{"zk", "/l"}})
 	o.send(0, Update{
 		Sessions: map[int64]Session{10: {ID: 10, Client: "127.0.0.1:35398", Server: "127.0.0.1:2181"}},
 		Watches:  &WatchTable{Backend: "zk", ReadAt: now.Add(WatchSettle), Sessions: map[string][]int64{"/l/" + a.Name: {11}, "/l/" + b.Name: {77}}},
@@ -69,6 +70,7 @@ func TestObserverJoinsClientsAndWatches(t *testing.T) {
 		t.Errorf("holder's owner %+v", o)
 	}
 	must.Equal(t, l.Waiters[0].Owner.Client, "", "client of an unreported session")
+	must.Equal(t, before.Lock(l.ID).Holders[0].Owner.Client, "", "client in the earlier snapshot")
 	if l.Waiters[0].Watch != Confirmed || l.Waiters[1].Watch != Unconfirmed {
 		t.Errorf("watches %v and %v, want confirmed and unconfirmed", l.Waiters[0].Watch, l.Waiters[1].Watch)
 	}
