@@ -13,21 +13,19 @@ import (
 	"github.com/lockscope/lockscope/sandbox"
 )
 
-// observed starts a scenario's servers, and returns the observer that demo uses for them.
-func observed(t *testing.T, scenario string, seed uint64) (*sandbox.Sandbox, []connect.Target, *inspect.Observer) {
+// observed observes a scenario's servers as demo does, until the test ends. The context limits waits.
+func observed(t *testing.T, scenario string) (context.Context, sandboxFaults, *inspect.Subscription) {
 	t.Helper()
-	box := must.Have(sandbox.Start(scenario, seed))(t)
+	box := must.Have(sandbox.Start(scenario, 1))(t)
 	t.Cleanup(box.Close)
 	targets := must.Have(connect.ParseTargets(box.Targets()))(t)
 	home := t.TempDir()
-	a := &app.App{Environment: app.Environment{Now: time.Now, Getenv: func(string) string { return home }}, Options: app.Options{Timeout: 10 * time.Second, StuckAfter: time.Minute}}
+	a := &app.App{
+		Environment: app.Environment{Now: time.Now, Getenv: func(string) string { return home }},
+		Options:     app.Options{Timeout: 10 * time.Second, StuckAfter: time.Minute},
+	}
 	observer := must.Have(a.Observer(app.Setup{Targets: targets, Named: true}, false, ""))(t)
-	return box, targets, observer
-}
-
-// observing runs an observer until the test ends; its context limits waits.
-func observing(t *testing.T, observer *inspect.Observer) context.Context {
-	t.Helper()
+	feed := observer.Subscribe()
 	ctx, stop := context.WithTimeout(t.Context(), 90*time.Second)
 	done := make(chan error, 1)
 	go func() { done <- observer.Run(ctx) }()
@@ -35,16 +33,13 @@ func observing(t *testing.T, observer *inspect.Observer) context.Context {
 		stop()
 		<-done
 	})
-	return ctx
+	return ctx, sandboxFaults{box, observer, targets}, feed
 }
 
 // A holder's session that expires is reported as expired, not as released.
 func TestSandboxSessionExpiryIsReported(t *testing.T) {
 	t.Parallel()
-	box, targets, observer := observed(t, "fair", 1)
-	feed := observer.Subscribe()
-	ctx := observing(t, observer)
-	faults := sandboxFaults{box, observer, targets}
+	ctx, faults, feed := observed(t, "fair")
 	ended := make(map[int64]bool)
 	for {
 		change, err := feed.Next(ctx)
@@ -71,9 +66,7 @@ func TestSandboxSessionExpiryIsReported(t *testing.T) {
 func TestSandboxReleasesAreNotEvictions(t *testing.T) {
 	t.Parallel()
 	servertest.Slow(t)
-	_, _, observer := observed(t, "redlock", 1)
-	feed := observer.Subscribe()
-	ctx := observing(t, observer)
+	ctx, _, feed := observed(t, "redlock")
 	for released, handed := false, false; !released || !handed; {
 		change, err := feed.Next(ctx)
 		if err != nil {

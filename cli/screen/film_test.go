@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -66,4 +67,25 @@ func TestAFilmEndsWithItsContext(t *testing.T) {
 	if batch, err := f.Next(t.Context()); err != io.EOF || batch != nil {
 		t.Errorf("%v, %v", batch, err)
 	}
+}
+
+// A film has each snapshot once, in order, and announces the end of the recording.
+func TestAFilmPlaysToTheEnd(t *testing.T) {
+	t.Parallel()
+	const tour = "../../screenshots/tour.jsonl.gz"
+	played := must.Have(recording.Open(time.Now, tour, recording.Speed(0), recording.Kept()))(t)
+	f := newFilm(played)
+	go f.readAhead(t.Context(), inspect.NewObserver(played.Now, played))
+	var at []time.Time
+	batch, err := f.Next(t.Context())
+	for ; err == nil; batch, err = f.Next(t.Context()) {
+		for _, s := range batch {
+			at = append(at, s.TakenAt)
+		}
+	}
+	must.Be(t, err, io.EOF)
+	must.True(t, len(at) > 10 && slices.IsSortedFunc(at, time.Time.Compare), "snapshots at", at)
+	must.Equal(t, len(slices.Compact(slices.Clone(at))), len(at), "different moments")
+	must.Equal(t, f.caption(at[0]), "", "caption at first")
+	must.Equal(t, f.caption(played.Now()), "The recording ends here.", "caption at the end")
 }

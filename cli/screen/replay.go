@@ -76,9 +76,6 @@ func showMoment(ctx context.Context, a *app.App, path string, at time.Duration) 
 }
 
 func replay(ctx context.Context, a *app.App, path string, speed float64) error {
-	if a.Linear {
-		return replayLines(ctx, a, path, speed)
-	}
 	played, err := a.OpenRecording(path, recording.Speed(0), recording.Kept())
 	if err != nil {
 		return err
@@ -95,16 +92,4 @@ func replay(ctx context.Context, a *app.App, path string, speed float64) error {
 	return showScreen(ctx, &screen, observer, app.Setup{}, screenOptions{
 		title: recordingTitle(path), replay: true, caption: f.caption, film: f, speed: speed,
 	})
-}
-
-// replayLines plays a recording at its speed, and prints its changes.
-func replayLines(ctx context.Context, a *app.App, path string, speed float64) error {
-	played, err := a.OpenRecording(path, recording.Speed(speed))
-	if err != nil {
-		return err
-	}
-	lines := *a
-	lines.Now, lines.Write = played.Now, false
-	observer := a.Diagnosing(played.Now, played)
-	return showScreen(ctx, &lines, observer, app.Setup{}, screenOptions{title: recordingTitle(path), replay: true})
 }

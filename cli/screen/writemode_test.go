@@ -26,24 +26,25 @@ type writeModeTest struct {
 	w           *writing
 	releaser    act.Releaser
 	client      *redis.Client
-	state, file string // the audit file, and the state directory
+	state, file string // the directory of the audit file, and the file
 }
 
 func newWriteModeTest(t *testing.T) *writeModeTest {
-	server := servertest.StartRedis(t)
+	server := servertest.StartEmbeddedRedis(t)
 	targets := must.Have(connect.ParseTargets([]string{"redis://" + server.Addr}))(t)
-	state := t.TempDir()
-	a := &app.App{Environment: app.Environment{Stderr: os.Stderr, Getenv: func(string) string { return "" }, Now: time.Now}, Options: app.Options{Timeout: time.Minute}}
-	file := filepath.Join(state, "lockscope", "audit.jsonl")
+	state := filepath.Join(t.TempDir(), "lockscope")
+	a := &app.App{
+		Environment: app.Environment{Stderr: os.Stderr, Getenv: func(string) string { return "" }, Now: time.Now},
+		Options:     app.Options{Timeout: time.Minute},
+	}
+	file := filepath.Join(state, "audit.jsonl")
 	newLab := func(s app.Setup, forget func(inspect.ID), armed func() bool) Lab {
 		return hold.NewLab(a, s, forget, armed)
 	}
 	w := newWriting(a, app.Setup{Targets: targets}, file, inspect.NewObserver(time.Now), newLab)
 	t.Cleanup(w.close)
 	releaser, ok := w.all.Of("redis")
-	if !ok {
-		t.Fatal("no releaser")
-	}
+	must.True(t, ok, "no releaser")
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
 	return &writeModeTest{t, ctx, w, releaser, server.Client(t), state, file}
@@ -58,33 +59,20 @@ func (a *writeModeTest) acquire() (lab.Held, error) {
 func (a *writeModeTest) release(key string) act.Result {
 	a.Helper()
 	const value = "YWFhYWFhYWFhYWFhYWFhYQ=="
-	a.client.Set(a.ctx, key, value, time.Minute)
-	p, err := a.releaser.Preview(a.ctx, act.Request{ID: inspect.ID{Backend: "redis", Path: key}, Owner: value})
-	if err != nil || p.Refused != "" || p.Seen == nil {
-		a.Fatalf("preview %+v, %v", p, err)
-	}
-	result, err := a.releaser.Execute(a.ctx, p, "typed")
-	if err != nil {
-		a.Fatal(err)
-	}
-	return result
-}
-
-func (a *writeModeTest) arm(on bool) {
-	a.Helper()
-	if err := a.w.arm(on); err != nil {
-		a.Fatal(err)
-	}
+	must.Succeed(a, a.client.Set(a.ctx, key, value, time.Minute).Err())
+	request := act.Request{ID: inspect.ID{Backend: "redis", Path: key}, Owner: value}
+	p := must.Have(a.releaser.Preview(a.ctx, request))(a)
+	must.True(a, p.Refused == "" && p.Seen != nil, "preview", p)
+	return must.Have(a.releaser.Execute(a.ctx, p, "typed"))(a)
 }
 
 func (a *writeModeTest) forbidden(when string) {
 	a.Helper()
-	if r := a.release("lock:a"); r.Released || r.Reason != act.ReadOnly || a.client.Exists(a.ctx, "lock:a").Val() != 1 {
-		a.Errorf("%s: %+v", when, r)
-	}
-	if _, err := a.acquire(); err == nil {
-		a.Errorf("%s: a lock was taken", when)
-	}
+	r := a.release("lock:a")
+	must.Equal(a, r.Reason, act.ReadOnly, when, "a release")
+	must.Equal(a, a.client.Exists(a.ctx, "lock:a").Val(), 1, when, "keys")
+	_, err := a.acquire()
+	must.True(a, err != nil, when, "a lock was taken")
 }
 
 // Previews are always possible. Actions and acquisitions require that writing is allowed, which
@@ -92,22 +80,18 @@ func (a *writeModeTest) forbidden(when string) {
 func TestWritingIsArmedAndDisarmed(t *testing.T) {
 	a := newWriteModeTest(t)
 	a.forbidden("at first")
-	must.Succeed(t, os.WriteFile(filepath.Join(a.state, "lockscope"), nil, 0o600)) // blocks the directory
+	must.Succeed(t, os.WriteFile(a.state, nil, 0o600)) // blocks the directory
 	must.True(t, a.w.arm(true) != nil, "armed without an audit file")
 	a.forbidden("without an audit file")
-	must.Succeed(t, os.Remove(filepath.Join(a.state, "lockscope")))
-	a.arm(true)
-	if r := a.release("lock:a"); !r.Released {
-		t.Errorf("armed: %+v", r)
-	}
+	must.Succeed(t, os.Remove(a.state))
+	must.Succeed(t, a.w.arm(true))
+	must.True(t, a.release("lock:a").Released, "armed, and not released")
 	held := must.Have(a.acquire())(t)
 	must.Be(t, held.Release(a.ctx), nil)
-	a.arm(false)
+	must.Succeed(t, a.w.arm(false))
 	a.forbidden("disarmed")
-	a.arm(true)
-	if r := a.release("lock:b"); !r.Released {
-		t.Errorf("armed again: %+v", r)
-	}
+	must.Succeed(t, a.w.arm(true))
+	must.True(t, a.release("lock:b").Released, "armed again, and not released")
 	trail, err := act.ReadTrail(a.file)
 	if err != nil || len(trail.Records) != 3 || trail.Records[1].Action != "acquire" || trail.Records[1].Outcome != "released" {
 		t.Errorf("trail %+v, %v", trail, err)
