@@ -3,6 +3,7 @@ package hold
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -63,6 +64,20 @@ func TestLabAcquiresReentersAndReleases(t *testing.T) {
 		must.Be(t, errors.Join(hold.Extend(t.Context()), hold.Release(t.Context()), inner.Release(t.Context())), nil, o.Lock)
 		again := must.Have(l.Acquire(t.Context(), try, ignoreWaiting))(t) // free after the last release
 		must.Be(t, again.Release(t.Context()), nil)
+	}
+}
+
+// For contention, several masters offer one of them next to all.
+func TestLabOffersEachBackend(t *testing.T) {
+	t.Parallel()
+	list := labOn(t, "zk://z1", "redis://r1?name=one", "redis://r1,r2,r3?name=three").Backends()
+	for i, want := range []string{
+		"zk true 0 [mutex read write semaphore] [mutex read,write semaphore]",
+		"one false 1 [mutex fair] [mutex fair]",
+		"three false 3 [redlock] [mutex on one master redlock]",
+	} {
+		b := list[i]
+		must.Equal(t, fmt.Sprint(b.Name, " ", b.ZooKeeper, b.Masters, b.Kinds, b.Targets), want)
 	}
 }
 

@@ -91,6 +91,7 @@ func TestInsecureKeyFileIsRefused(t *testing.T) {
 			}
 		}
 	}
+	must.Be(t, CheckKeys([]connect.Target{{TLS: &connect.TLS{Key: key + "x"}}}), os.ErrNotExist, "a missing key")
 	must.Succeed(t, os.Chmod(key, 0o600))
 	if err := os.Chown(key, 65534, -1); err != nil {
 		t.Skip("only root can give a file away")
