@@ -52,14 +52,7 @@ func (e entry) String() string {
 
 // plain reports whether a field is a number or a word of ours.
 func (e entry) plain(i int) bool {
-	switch e.kind {
-	case "node":
-		return i == 1 || i == 2
-	case "stream":
-		return i == 1 || i == 2
-	default:
-		return i == 1
-	}
+	return i == 1 || i == 2 && (e.kind == "node" || e.kind == "stream")
 }
 
 func parseEntry(line string) (entry, error) {

@@ -81,14 +81,7 @@ const watchFor = 1500 * time.Millisecond
 // are listed as locks.
 func judge(t *testing.T, p program, how string, s *inspect.Snapshot) {
 	t.Helper()
-	for _, c := range complaints(p, s) {
-		t.Errorf("%s: %s", how, c)
-	}
-}
-
-// complaints collects everything that judge finds wrong.
-func complaints(p program, s *inspect.Snapshot) (all []string) {
-	complain := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
+	complain := func(format string, args ...any) { t.Errorf(how+": "+format, args...) }
 	for _, b := range s.Backends {
 		for _, f := range b.Findings {
 			if worse(f) {
@@ -121,7 +114,6 @@ func complaints(p program, s *inspect.Snapshot) (all []string) {
 			complain("no lock like %s is listed", glob)
 		}
 	}
-	return all
 }
 
 func sure(c recipe.Confidence) bool { return c == recipe.Certain || c == recipe.Likely }
