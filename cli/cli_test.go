@@ -43,6 +43,11 @@ func (o outcome) wants(t *testing.T, code int, stdout, stderr string, note ...an
 	must.True(t, fits, append(note, fmt.Sprintf("want %d, %q and %q: %+v", code, stdout, stderr, o))...)
 }
 
+// home returns an environment with its own empty home.
+func home(t *testing.T) map[string]string {
+	return map[string]string{"XDG_STATE_HOME": t.TempDir(), "XDG_CONFIG_HOME": t.TempDir()}
+}
+
 // run runs a command line in this process, with its own empty home.
 func run(t *testing.T, args ...string) outcome {
 	t.Helper()
@@ -94,36 +99,16 @@ func (o *output) String() string {
 // snapshot has the parts of the contract's JSON that the tests read.
 type snapshot struct {
 	Backends []struct {
-		Name, State, Error, Mode string
-		Findings                 []reportedFinding
-		Servers                  []struct{ Addr, State, Role string }
+		Name     string
+		Findings []reportedFinding
 	}
 	Locks []lock
 }
 
 type lock struct {
-	ID, Kind, Recipe, State string
-	Confidence              string `json:"recipe_confidence"`
-	Holders, Waiters        []contender
-	Findings                []reportedFinding
-	Masters                 []struct {
-		Addr, State, Value string
-		Vote               bool
-		TTL                *int64 `json:"ttl_ms"`
-	}
-	Quorum, Margin *int
-	Validity       *int64 `json:"validity_ms"`
-}
-
-type contender struct {
-	Name, State string
-	Sequence    *int
-	Owner       struct{ Label, Session, Client, Host string }
-	Age         *int64  `json:"age_ms"`
-	Watches     *string `json:"watches"`
-	Confirmed   *bool   `json:"watch_confirmed"`
-	Blocked     int     `json:"blocked_below"`
-	TTL         *int64  `json:"ttl_ms"`
+	ID, Kind, Recipe string
+	Holders          []struct{ Name string }
+	Findings         []reportedFinding
 }
 
 // parse checks a snapshot against the contract's schema and reads it.
@@ -148,15 +133,4 @@ func conforms(text, name string) error {
 		return err
 	}
 	return schema.Validate(document)
-}
-
-func (s snapshot) lock(t *testing.T, id string) lock {
-	t.Helper()
-	for _, l := range s.Locks {
-		if l.ID == id {
-			return l
-		}
-	}
-	t.Fatalf("%s is missing among %d locks", id, len(s.Locks))
-	return lock{}
 }

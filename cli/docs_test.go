@@ -127,3 +127,15 @@ func TestSecretsAreDocumented(t *testing.T) {
 		must.Contain(t, page, "`"+name+"`", "docs/cli.md:", name)
 	}
 }
+
+func TestLockCommandsHaveExamples(t *testing.T) {
+	for _, c := range documentedRoot().Commands() {
+		if !strings.Contains(c.Use, "LOCK") && !strings.Contains(c.Use, "TARGET") {
+			continue
+		}
+		if n := strings.Count(c.Example, "lockscope "+c.Name()); n < 2 || c.Short == "" {
+			t.Errorf("%s has %d examples", c.Name(), n)
+		}
+		must.True(t, c.ValidArgsFunction != nil, c.Name(), "completes nothing")
+	}
+}

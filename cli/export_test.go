@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"os/exec"
 	"regexp"
@@ -18,18 +16,6 @@ import (
 	"github.com/lockscope/lockscope/inspect/metrics"
 	"github.com/lockscope/lockscope/internal/must"
 )
-
-func exportingIn(t *testing.T, env map[string]string, args ...string) (scrape func(path string) (int, string)) {
-	t.Helper()
-	addr := exportingAt(t, env, args...)
-	client := &http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true}}
-	return func(path string) (int, string) {
-		resp := must.Have(client.Get("http://" + addr + path))(t)
-		defer resp.Body.Close()
-		text := must.Have(io.ReadAll(resp.Body))(t)
-		return resp.StatusCode, string(text)
-	}
-}
 
 func exportingAt(t *testing.T, env map[string]string, args ...string) (addr string) {
 	t.Helper()

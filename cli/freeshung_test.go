@@ -101,7 +101,12 @@ func TestFollowingAdviceFreesHungLocks(t *testing.T) {
 	h := hangLocks(t)
 	looks := [][]string{h.left(), {h.hung(), "--stuck-after", "1ms"}}
 	before := h.inUse()
-	awaitGhostOwner(t, looks[0])
+	must.Become(t, "the ghost has an entry of some age", func() bool {
+		_, all := doctor(t, looks[0]...)
+		return slices.ContainsFunc(all, func(f reportedFinding) bool {
+			return f.on == "zk:/left/stuck-ghost" && f.Rule == "ghost-owner"
+		})
+	})
 	freed, followed := followAdvice(t, looks)
 	h.wantFreed(freed)
 	must.Same(t, slices.Sorted(maps.Keys(followed)), advisedOfLocks, "rules and their commands")
@@ -117,7 +122,8 @@ func followAdvice(t *testing.T, looks [][]string) (freed, followed map[string]bo
 	for round := 0; ; round++ {
 		commands := map[string]string{} // by lock
 		for _, look := range looks {
-			for _, f := range doctor(t, look...).all {
+			_, all := doctor(t, look...)
+			for _, f := range all {
 				command := commandOf(f.Steps)
 				switch {
 				case command != "" && command == commands[f.on]: // two rules advise the same
@@ -156,13 +162,6 @@ func followAdvice(t *testing.T, looks [][]string) (freed, followed map[string]bo
 var advisedOfLocks = []string{
 	"deadlock release", "ghost-owner release", "minority-leftover release", "no-ttl release", "no-ttl ttl", "persistent-contender release",
 	"self-wait release", "split-quorum release", "stale-fair-queue release", "stuck-holder ask", "stuck-holder release",
-}
-
-// awaitGhostOwner waits until doctor finds that a holder's client is gone, which needs an entry of
-// some age.
-func awaitGhostOwner(t *testing.T, look []string) {
-	t.Helper()
-	must.Become(t, "ghost-owner on the lock", func() bool { return slices.Contains(doctor(t, look...).rules["zk:/left/stuck-ghost"], "ghost-owner") })
 }
 
 // commandOf returns the first lockscope command among the steps of a finding.

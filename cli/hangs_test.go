@@ -22,6 +22,36 @@ const (
 	hangHex  = "0c4f1b2e9d8a4f6fb1f0a7c3d5e60718"
 )
 
+// brokenServer is a real ZooKeeper server with sessions that act like broken clients.
+type brokenServer struct {
+	t     *testing.T
+	addr  string
+	conns []*zk.Conn
+}
+
+func (w *brokenServer) session() *zk.Conn {
+	w.t.Helper()
+	conn := servertest.ConnectZooKeeper(w.t, w.addr, 30*time.Second)
+	w.conns = append(w.conns, conn)
+	return conn
+}
+
+func (w *brokenServer) create(conn *zk.Conn, path, data string, flags int32) string {
+	w.t.Helper()
+	made, err := conn.Create(path, []byte(data), flags, zk.WorldACL(zk.PermAll))
+	if err != nil {
+		w.t.Fatalf("%s: %v", path, err)
+	}
+	return made
+}
+
+func (w *brokenServer) watch(conn *zk.Conn, path string) {
+	w.t.Helper()
+	if _, _, _, err := conn.GetW(path); err != nil {
+		w.t.Fatalf("%s: %v", path, err)
+	}
+}
+
 // join makes a client contend under a name, optionally followed by = and data, and watch another
 // node. SESSION stands for the client's session.
 func (w *brokenServer) join(conn *zk.Conn, name, watches string, flags int32) string {
@@ -115,11 +145,11 @@ func hangInZooKeeper(z *brokenServer) (hangs []string) {
 			hangs = append(hangs, "zk:"+dir)
 		}
 	}
-	ghost, cut, end := cuttable(z.t, z.addr, 10*time.Minute)
+	wire := servertest.StartWire(z.t, z.addr)
+	ghost := servertest.ConnectZooKeeper(z.t, wire.Addr(), 10*time.Minute)
 	dir := z.create(hung, "/left/stuck-ghost", "", 0)
 	z.join(next, dir+"/"+hex+"__lock__", z.join(ghost, dir+"/"+hex+"__lock__", "", zk.FlagEphemeral), zk.FlagEphemeral)
-	cut()
-	z.endGhost = end
+	wire.HalfOpen() // the server only sees that the client is gone
 	hangs = append(hangs, "zk:"+dir, z.revocable(hung, next))
 	one, two := z.session(), z.session() // a deadlock
 	a, b := z.create(one, "/left/stuck-a", "", 0), z.create(one, "/left/stuck-b", "", 0)

@@ -5,12 +5,24 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/alicebob/miniredis/v2/server"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lockscope/lockscope/cli/app"
 	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
+
+// line returns the ACL line that doctor --access prints below a title.
+func line(t testing.TB, text, title string) []string {
+	t.Helper()
+	_, rest, ok := strings.Cut(text, "  "+title+"\n")
+	words, _, _ := strings.Cut(strings.TrimSpace(rest), "\n")
+	if !ok || !strings.HasPrefix(words, "ACL SETUSER ") {
+		t.Fatalf("no line %q in %s", title, text)
+	}
+	return strings.Fields(strings.ReplaceAll(words, ">PASSWORD", ">"+marked+"x"))
+}
 
 // openCommands are allowed on every connection, whatever its user's rights (Redis, "ACL": commands
 // without authentication).
@@ -126,5 +138,18 @@ func TestSentinelEnforcesAccountLimits(t *testing.T) {
 	may, _, _ = strings.Cut(may, "\n")
 	if got.code != app.ExitUnreachable || !strings.HasPrefix(may, "unknown, ") || !strings.Contains(may, "LOCKSCOPE_REDIS_SENTINEL_PASSWORD") || strings.Contains(may, "redis:") {
 		t.Errorf("without its password: %q, %+v", may, got)
+	}
+}
+
+// The error names the sentinels that refused, and a master that they do not know.
+func TestActingNamesTheSentinelsThatRefuse(t *testing.T) {
+	t.Parallel()
+	sentinel := servertest.StartEmbeddedRedis(t)
+	refuse := func(c *server.Peer, _ string, _ []string) { c.WriteError("NOAUTH Authentication required.") }
+	must.Succeed(t, sentinel.Mini.Server().Register("SENTINEL", refuse))
+	for _, command := range []string{"acquire redis:lock:a --wait 0", "contend redis:lock:a -n 1 --rounds 1"} {
+		got := run(t, append(strings.Fields(command), "redis+sentinel://"+sentinel.Addr+"/mymaster")...)
+		got.wants(t, app.ExitUnreachable, "", "LOCKSCOPE_REDIS_SENTINEL_PASSWORD", command)
+		must.True(t, !strings.Contains(got.stderr, "unreachable"), command, got)
 	}
 }

@@ -4,32 +4,42 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/lockscope/lockscope/cli/app"
+	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// threeMasters returns three masters with a lock on all of them, and their target.
-func threeMasters(t *testing.T) (masters []*servertest.Redis, target string) {
-	t.Helper()
-	var addrs []string
-	for range 3 {
-		s := servertest.StartEmbeddedRedis(t)
-		must.Succeed(t, s.Client(t).Set(t.Context(), "lock:a", "Y2NjY2NjY2NjY2NjY2NjYw==", time.Hour).Err())
-		masters, addrs = append(masters, s), append(addrs, s.Addr)
-	}
-	return masters, "redis://" + strings.Join(addrs, ",")
+// reportedFinding is a finding that doctor reports on a lock or backend.
+type reportedFinding struct {
+	on                              string
+	Rule, Message, Advice, Severity string
+	Evidence                        map[string]any
+	Steps                           []inspect.Step
 }
 
-// noQuorum returns the no-quorum finding, or an empty one if it is absent.
-func (d diagnosis) noQuorum() reportedFinding {
-	i := slices.IndexFunc(d.all, func(f reportedFinding) bool { return f.Rule == "no-quorum" })
-	if i < 0 {
-		return reportedFinding{}
+// doctor returns the exit code of doctor, and what it finds.
+func doctor(t *testing.T, args ...string) (code int, all []reportedFinding) {
+	t.Helper()
+	got := run(t, append([]string{"doctor", "-o", "json"}, args...)...)
+	s := parse(t, got.stdout)
+	add := func(on string, findings []reportedFinding) {
+		for _, f := range findings {
+			f.on = on
+			all = append(all, f)
+			if f.Message == "" || f.Advice == "" || len(f.Evidence) == 0 {
+				t.Errorf("%s: %s has no message, evidence or advice: %+v", on, f.Rule, f)
+			}
+		}
 	}
-	return d.all[i]
+	for _, b := range s.Backends {
+		add("backend "+b.Name, b.Findings)
+	}
+	for _, l := range s.Locks {
+		add(l.ID, l.Findings)
+	}
+	return got.code, all
 }
 
 // The last running member of an ensemble reports that it has no quorum.
@@ -40,13 +50,23 @@ func TestLostEnsembleQuorumIsCritical(t *testing.T) {
 	for _, s := range servers {
 		addrs = append(addrs, s.Addr)
 	}
-	target := "zk://" + strings.Join(addrs, ",")
-	must.Equal(t, doctor(t, target).noQuorum().Rule, "", "with all members")
+	look := func(args ...string) (code int, severity string) {
+		code, all := doctor(t, append(args, "zk://"+strings.Join(addrs, ","))...)
+		if i := slices.IndexFunc(all, func(f reportedFinding) bool { return f.Rule == "no-quorum" }); i >= 0 {
+			severity = all[i].Severity
+		}
+		return code, severity
+	}
+	_, severity := look()
+	must.Equal(t, severity, "", "with all members")
 	servers[2].Kill(t)
-	must.Become(t, "a warning that one more failure loses the quorum", func() bool { return doctor(t, target).noQuorum().Severity == "warning" })
+	must.Become(t, "a warning that one more failure loses the quorum", func() bool {
+		_, severity := look()
+		return severity == "warning"
+	})
 	servers[1].Kill(t)
 	must.Become(t, "a critical finding", func() bool {
-		d := doctor(t, target, "--timeout", "5s")
-		return d.noQuorum().Severity == "critical" && d.code == app.ExitNo
+		code, severity := look("--timeout", "5s")
+		return severity == "critical" && code == app.ExitNo
 	})
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 	"github.com/charmbracelet/x/vt"
 	"github.com/creack/pty"
 
+	"github.com/lockscope/lockscope/cli/app"
 	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
@@ -275,6 +277,15 @@ func TestWelcomeInATerminal(t *testing.T) {
 	must.Contain(t, r.raw.String(), "\x1b[?1049l", "the terminal was not restored")
 }
 
+func TestReplayInATerminal(t *testing.T) {
+	t.Parallel()
+	r := inTerminal(t, 140, 40, "replay", tour, "--speed", "1000")
+	s := r.awaitText("REPLAY", "READ-ONLY", "/locks/orders ", "The recording ends here")
+	must.True(t, !strings.Contains(s, " WRITE "), "writing is enabled for a recording:", s)
+	r.keys("q")
+	must.Equal(t, r.exit(), 0, "exit code")
+}
+
 // ctrl+z restores the terminal for the shell and fg redraws the screen. Without a shell to continue
 // it, the program keeps running.
 func TestSuspendRestoresTheTerminal(t *testing.T) {
@@ -299,4 +310,36 @@ func TestSuspendRestoresTheTerminal(t *testing.T) {
 	alone.awaitText("not suspended: this program was not started by a shell")
 	alone.keys("q")
 	must.Equal(t, alone.exit(), 0, "exit code")
+}
+
+// A terminal that cannot redraw is refused with the alternative.
+func TestDumbTerminalSuggestsLinearMode(t *testing.T) {
+	t.Parallel()
+	path := must.Have(program())(t)
+	server := servertest.StartEmbeddedRedis(t)
+	cmd := exec.Command("env", "TERM=dumb", path, "redis://"+server.Addr)
+	r := startInTerminal(t, 80, 24, cmd)
+	r.awaitText("TERM=dumb", "--linear")
+	must.Equal(t, r.exit(), app.ExitUsage, "exit code")
+}
+
+// A silent server makes a read slow. Its progress is shown on a terminal only.
+func TestProgressShowsOnlyOnTerminals(t *testing.T) {
+	t.Parallel()
+	servertest.Slow(t)
+	silent := must.Have(net.Listen("tcp", "127.0.0.1:0"))(t)
+	defer silent.Close()
+	fast := servertest.StartEmbeddedRedis(t)
+	fast.Mini.Set("lock:a", "x")
+	args := []string{"ls", "-o", "json", "--timeout", "2500ms", fmt.Sprintf("zk://%s", silent.Addr()), "redis://" + fast.Addr}
+	r := inTerminal(t, 60, 100, args...)
+	r.awaitText("so far (")
+	got := run(t, args...)
+	must.Equal(t, r.exit(), 3, "exit code")
+	if s := r.text(); strings.Contains(s, "so far") || !strings.Contains(s, "lock:a") {
+		t.Errorf("left on the screen:\n%s", s)
+	}
+	if strings.Contains(got.stderr, "so far") || strings.Contains(got.stderr, "\r") {
+		t.Errorf("without a terminal: %q", got.stderr)
+	}
 }

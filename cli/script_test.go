@@ -76,6 +76,7 @@ type page struct {
 	clients  map[string]*redis.Client
 	sessions map[string]*zk.Conn
 	peers    map[string]*servertest.Peer
+	clocks   map[string]*servertest.Clock
 	running  map[string]*background
 }
 
@@ -85,7 +86,7 @@ func newPage(tb testing.TB, server *servertest.ZooKeeper) *page {
 	return &page{
 		tb: tb, server: server,
 		masters: map[string]*servertest.Redis{}, clients: map[string]*redis.Client{}, sessions: map[string]*zk.Conn{},
-		peers: map[string]*servertest.Peer{}, running: map[string]*background{},
+		peers: map[string]*servertest.Peer{}, clocks: map[string]*servertest.Clock{}, running: map[string]*background{},
 	}
 }
 
@@ -100,6 +101,10 @@ func pageCommands() map[string]func(ts *testscript.TestScript, neg bool, args []
 		"crash": {1, (*page).crash},
 		"clock": {1, (*page).clock}, "node": {1, (*page).node}, "rmnode": {1, (*page).rmnode},
 		"join": {2, (*page).join}, "watches": {2, (*page).watches}, "end": {1, (*page).end},
+		"lease": {2, (*page).lease}, "queue": {2, (*page).queue}, "hoard": {3, (*page).hoard},
+		"settle": {2, (*page).settle}, "restrict": {2, (*page).restrict},
+		"ahead": {2, (*page).ahead}, "granted": {2, (*page).granted},
+		"balancer": {2, (*page).balancer}, "twemproxy": {2, (*page).twemproxy},
 		"login": {2, (*page).login}, "peer": {2, (*page).peer},
 		"expect": {2, (*page).expect}, "tell": {1, (*page).tell},
 		"exits": {2, (*page).exits}, "until": {2, (*page).until},

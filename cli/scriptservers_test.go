@@ -16,17 +16,20 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/internal/zkserver"
 )
 
-// zookeeper [own] gives the page its own path, or its own server. It sets the target $ZK, the
-// path $ROOT and the server's address $ZKADDR.
+// zookeeper [own [LINE…]] gives the page its own path, or its own server, which has the lines in its
+// configuration if it is real. It sets the target $ZK, the path $ROOT and the server's address
+// $ZKADDR.
 func (p *page) zookeeper(args []string) {
 	switch {
 	case len(args) == 0:
 	case p.server.Real:
-		p.server = servertest.StartZooKeeper(p.tb)
+		p.server = servertest.StartZooKeeper(p.tb, args[1:]...)
 	default:
 		p.server = servertest.StartEmbeddedZooKeeper(p.tb, zkserver.Config{Started: time.Now().Add(-time.Hour)})
 	}
@@ -82,6 +85,38 @@ func (p *page) master(addr string) *servertest.Redis {
 
 func (p *page) stop(args []string)    { p.master(args[0]).Stop(p.tb) }
 func (p *page) restart(args []string) { p.master(args[0]).Restart(p.tb) }
+
+// ahead NAME OFFSET starts a real master whose clock is ahead, or steps that clock. It sets $NAME
+// like redis.
+func (p *page) ahead(args []string) {
+	offset, err := time.ParseDuration(args[1])
+	p.ts.Check(err)
+	if p.clocks[args[0]] == nil {
+		master, clock := servertest.StartRedisWithClock(p.tb)
+		p.clocks[args[0]] = clock
+		p.ts.Setenv(args[0], "redis://"+master.Addr)
+		p.ts.Setenv(args[0]+"1", master.Addr)
+	}
+	p.clocks[args[0]].Step(p.tb, offset)
+}
+
+// balancer NAME ADDRESS… starts a balancer that connects clients to the masters in turn. It sets the
+// target $NAME.
+func (p *page) balancer(args []string) {
+	turns := func(n int) string { return args[1+n%(len(args)-1)] }
+	p.ts.Setenv(args[0], "redis://"+servertest.StartBalancer(p.tb, turns))
+}
+
+// twemproxy NAME ADDRESS starts a proxy of a master. It sets the target $NAME.
+func (p *page) twemproxy(args []string) {
+	p.ts.Setenv(args[0], "redis://"+servertest.StartTwemproxy(p.tb, args[1]))
+}
+
+// granted ADDRESS TITLE… sets the rights that doctor --access has printed below a title. The user's
+// password is sesame-x.
+func (p *page) granted(args []string) {
+	redisDo(p.tb, args[0], line(p.tb, p.ts.ReadFile("stdout"), strings.Join(args[1:], " "))...)
+}
 
 // login ADDRESS PASSWORD [USER] makes a master require the password.
 func (p *page) login(args []string) {
@@ -157,27 +192,91 @@ func (p *page) clock(args []string) {
 }
 
 // join CLIENT PATH [DATA] lets a client contend as its library does and sets $CLIENT to the name of
-// its entry.
-func (p *page) join(args []string) {
-	dir := path.Dir(args[1])
-	if there, _, err := p.session(args[0]).Exists(dir); err != nil || !there {
+// its entry. SESSION in the path stands for the number of the client's session.
+func (p *page) join(args []string) { p.enter(zk.FlagEphemeral|zk.FlagSequence, args) }
+
+// lease CLIENT PATH [DATA] is join without a sequence number.
+func (p *page) lease(args []string) { p.enter(zk.FlagEphemeral, args) }
+
+func (p *page) enter(flags int32, args []string) {
+	client, dir := p.session(args[0]), path.Dir(args[1])
+	if there, _, err := client.Exists(dir); err != nil || !there {
 		p.node([]string{dir})
 	}
-	data := strings.Join(args[2:], " ")
-	flags, all := int32(zk.FlagEphemeral|zk.FlagSequence), zk.WorldACL(zk.PermAll)
-	made, err := p.session(args[0]).Create(args[1], []byte(data), flags, all)
+	name := strings.ReplaceAll(args[1], "SESSION", fmt.Sprint(client.SessionID()))
+	made, err := client.Create(name, []byte(strings.Join(args[2:], " ")), flags, zk.WorldACL(zk.PermAll))
 	p.ts.Check(err)
 	p.ts.Setenv(args[0], path.Base(made))
 }
 
-// watches CLIENT PATH makes a client wait for an entry's deletion.
+// queue PATH CLIENT… makes clients contend as kazoo's do, each watching the one before it.
+func (p *page) queue(args []string) {
+	for i, client := range args[1:] {
+		p.join([]string{client, args[0] + "/" + p.ts.Getenv("KAZOO"), "client"})
+		if i > 0 {
+			p.watches([]string{client, args[0] + "/" + p.ts.Getenv(args[i])})
+		}
+	}
+}
+
+// hoard CLIENT PATH N makes a client hold N locks: PATH1, PATH2, …
+func (p *page) hoard(args []string) {
+	for i := range must.Have(strconv.Atoi(args[2]))(p.tb) {
+		p.queue([]string{fmt.Sprint(args[1], i+1), args[0]})
+	}
+}
+
+// watches CLIENT… PATH makes clients wait for an entry's deletion.
 func (p *page) watches(args []string) {
-	_, _, _, err := p.session(args[0]).GetW(args[1])
+	last := len(args) - 1
+	for _, client := range args[:last] {
+		_, _, _, err := p.session(client).ExistsW(args[last])
+		p.ts.Check(err)
+	}
+}
+
+// settle CLIENT PATH writes to a znode until the server has heard from the client long after the
+// znode's creation. Before that, the client's watches may still be on their way.
+func (p *page) settle(args []string) {
+	for {
+		stat, err := p.session(args[0]).Set(args[1], []byte("client"), -1)
+		p.ts.Check(err)
+		if stat.Mtime-stat.Ctime > 6*inspect.WatchSettle.Milliseconds() {
+			return
+		}
+	}
+}
+
+// end CLIENT… ends their sessions.
+func (p *page) end(clients []string) {
+	for _, client := range clients {
+		p.session(client).Close()
+	}
+}
+
+// restrict PATH USER:PASSWORD:RIGHTS… sets a znode's access list. The user anyone has no password.
+func (p *page) restrict(args []string) {
+	var list []zk.ACL
+	for _, entry := range args[1:] {
+		words := strings.Split(entry, ":")
+		var rights int32
+		for i, letter := range aclLetters {
+			if strings.ContainsRune(words[2], letter) {
+				rights |= 1 << i
+			}
+		}
+		if words[0] == "anyone" {
+			list = append(list, zk.WorldACL(rights)...)
+		} else {
+			list = append(list, zk.DigestACL(rights, words[0], words[1])...)
+		}
+	}
+	_, err := p.session("setup").SetACL(args[0], list, -1)
 	p.ts.Check(err)
 }
 
-// end CLIENT ends its session.
-func (p *page) end(args []string) { p.session(args[0]).Close() }
+// aclLetters are the letters of --acl in the order of ZooKeeper's bits.
+const aclLetters = "rwcda"
 
 // children PATH prints the entries of a znode in the order of their sequence numbers.
 func (p *page) children(args []string) outcome {
@@ -198,7 +297,7 @@ func (p *page) acl(args []string) outcome {
 	var text strings.Builder
 	for _, entry := range list {
 		fmt.Fprintf(&text, "%s:%s:", entry.Scheme, entry.ID)
-		for i, letter := range "rwcda" {
+		for i, letter := range aclLetters {
 			if entry.Perms&(1<<i) != 0 {
 				text.WriteRune(letter)
 			}

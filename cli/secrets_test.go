@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/pem"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -40,7 +41,7 @@ type guarded struct {
 	bare []string
 }
 
-func redisDo(t *testing.T, addr string, args ...string) {
+func redisDo(t testing.TB, addr string, args ...string) {
 	t.Helper()
 	c := redis.NewClient(&redis.Options{Addr: addr})
 	defer c.Close()
@@ -177,15 +178,20 @@ func (g *guarded) staySecret(t *testing.T, locks []string, with func(args []stri
 	for _, args := range [][]string{{"doctor", "--access"}, {"ls", "-o", "csv"}, {"show", "zk:/secure/b", "-o", "markdown"}, {"show", "zk:/secure/none"}} {
 		do(args...)
 	}
-	for name, text := range unpacked(t, archive) {
-		places["bundle: "+name] = text
+	unpack := exec.Command("sh", "-c", "tar -xzf ticket.tar.gz && gunzip ticket/*.gz")
+	unpack.Dir = dir
+	must.Succeed(t, unpack.Run())
+	for _, file := range must.Have(filepath.Glob(filepath.Join(dir, "ticket", "*")))(t) {
+		places["bundle: "+filepath.Base(file)] = string(must.Have(os.ReadFile(file))(t))
 	}
-	_, places["metrics"] = exportingIn(t, g.env, with(nil)...)("/metrics")
-	spoken := converseWith(t, t.Context(), g.env, with(nil)...)
-	spoken.await("watching ")
-	spoken.say("list", "wrong", "quit")
-	spoken.end()
-	places["linear"] = spoken.out.String()
+	resp := must.Have(http.Get("http://" + exportingAt(t, g.env, with(nil)...) + "/metrics"))(t)
+	defer resp.Body.Close()
+	places["metrics"] = string(must.Have(io.ReadAll(resp.Body))(t))
+	var spoken output
+	linear := writingTo(&spoken, &spoken, g.env)
+	linear.Stdin = strings.NewReader("list\nwrong\nquit\n")
+	must.Equal(t, Main(t.Context(), append([]string{"--linear"}, with(nil)...), linear), 0, "exit code of --linear")
+	places["linear"] = spoken.String()
 	places["screen"] = g.onScreen(t, with(nil)...)
 	for place, file := range map[string]string{"recording": recording, "audit": filepath.Join(g.state, "lockscope", "audit.jsonl")} {
 		text, err := os.ReadFile(file)

@@ -18,47 +18,48 @@ var followed = []struct{ rule, advice, shown string }{
 	{"no-quorum", "bring one of them back, and do not stop another", "cli/testdata/script.doctor-knows-a-lost-quorum"},
 	{"deadlock", "or release its lock (its client keeps running): lockscope release", freesHung},
 	{"split-quorum", "release the vote that never expires: lockscope release", freesHung},
-	{"mixed-recipes", "stop the clients of all libraries but one", advisedInZooKeeper},
-	{"semaphore-overcommit", "Restart those that use more than", advisedInZooKeeper},
-	{"persistent-contender", "if its client is gone: lockscope release", freesHung + " " + advisedInZooKeeper},
+	{"mixed-recipes", "stop the clients of all libraries but one", advisedEntries},
+	{"semaphore-overcommit", "Restart those that use more than", advisedEntries},
+	{"persistent-contender", "if its client is gone: lockscope release", freesHung + " " + advisedEntries},
 	{"two-leaders", "restart that client: it will not notice", "cli/testdata/script.leaders-that-were-forced-out"},
-	{"writes-refused", "it accepts writes again after a save: redis-cli", "cli.TestAdviceRestoresRefusedWrites"},
-	{"writes-refused", "or raise maxmemory", "cli.TestAdviceRestoresRefusedWrites"},
+	{"writes-refused", "it accepts writes again after a save: redis-cli", advisedOnRedis},
+	{"writes-refused", "or raise maxmemory", advisedOnRedis},
 	{"writes-refused", "decide whether", ""},
 	{"stuck-holder", "If it hangs, release it (its client keeps running): lockscope release", freesHung},
 	{"stuck-holder", "Its client can be asked to release it, and may do so: lockscope ask", freesHung},
-	{"ghost-owner", "wait for the session to time out", "cli.TestDoctorFindsZooKeeperFaults"},
+	{"ghost-owner", "wait for the session to time out", "cli/testdata/script.dead-clients-are-ghosts"},
 	{"ghost-owner", "If it stays although its process is gone: lockscope release", freesHung},
 	{"ghost-owner", "if no process has this id any more: lockscope release", freesHung},
-	{"missing-watch", "restart that client so that it queues again", advisedInZooKeeper},
-	{"lost-wakeup", "restart it if it is waiting", advisedInZooKeeper},
-	{"herd", "each waiter should watch only the contender before it", advisedInZooKeeper},
-	{"alien-child", "Make that program write elsewhere, then delete it", advisedInZooKeeper},
+	{"missing-watch", "restart that client so that it queues again", advisedClients},
+	{"lost-wakeup", "restart it if it is waiting", advisedClients},
+	{"herd", "each waiter should watch only the contender before it", advisedClients},
+	{"alien-child", "Make that program write elsewhere, then delete it", advisedEntries},
 	{"no-ttl", "set an expiry longer than its work takes: lockscope ttl", freesHung + " cli/testdata/script.ttl-is-set-as-advised lockops/act.TestRedisActionsWorkOnEveryRecipe"},
 	{"renewal-stopped", "stop what this client is doing under the lock", "inspect/finding.TestARealWatchdogStops"},
 	{"zombie-renewal", "restart that process if the work is done, which ends the renewal", "inspect/finding.TestARealWatchdogOutlivesItsWork"},
 	{"minority-leftover", "If it comes back: lockscope release", freesHung},
 	{"suspect-target", "give each server its own target", advisedOnRedis},
-	{"servers-disagree", "give each ensemble its own target", advisedInZooKeeper},
+	{"servers-disagree", "give each ensemble its own target", advisedEntries},
 	{"thin-margin", "find out why", ""},
 	{"master-restarted", "let the holder finish first", advisedOnRedis},
-	{"clock-skew", "run chronyc tracking on these hosts and here", "cli.TestCorrectedClockClearsTheFinding"},
+	{"clock-skew", "run chronyc tracking on these hosts and here", "cli/testdata/script.clocks-are-compared"},
 	{"stale-fair-queue", "If its client is gone: lockscope release", freesHung},
 	{"starvation", "choose a fair lock", ""},
 	{"eviction-risk", "maxmemory-policy noeviction", advisedOnRedis},
 	{"foreign-value", "rename one of the two", advisedOnRedis},
 	{"blind", "allow", advisedOnRedis},
 	{"replica-failover", "set min-replicas-to-write 1", "inspect/finding.TestRealMasterWithAReplica"},
-	{"empty-locks", "see which of them have been idle for a day: lockscope sweep", "cli.TestAdvisedSweepDeletesLeftoverDirectories"},
-	{"outlier-client", "restart its program, which frees what it leaked", advisedInZooKeeper},
-	{"sequence-wrap", "at a quiet time stop the clients, delete the empty directory", advisedInZooKeeper},
+	{"empty-locks", "see which of them have been idle for a day: lockscope sweep", "cli/testdata/script.leftovers-are-swept-as-advised"},
+	{"outlier-client", "restart its program, which frees what it leaked", advisedClients},
+	{"sequence-wrap", "at a quiet time stop the clients, delete the empty directory", advisedEntries},
 	{"self-wait", "If none of its threads is working under the lock: lockscope release", freesHung},
 }
 
 const (
-	freesHung          = "cli.TestFollowingAdviceFreesHungLocks"
-	advisedInZooKeeper = "cli.TestZooKeeperAdviceClearsFindings"
-	advisedOnRedis     = "cli.TestRedisAdviceClearsFindings"
+	freesHung      = "cli.TestFollowingAdviceFreesHungLocks"
+	advisedEntries = "cli/testdata/script.entries-are-mended-as-advised"
+	advisedClients = "cli/testdata/script.clients-are-mended-as-advised"
+	advisedOnRedis = "cli/testdata/script.redis-is-mended-as-advised"
 )
 
 func TestEachRulesAdviceWasFollowed(t *testing.T) {
