@@ -4,6 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
+	"log"
+	"net"
 	"slices"
 	"strings"
 	"testing"
@@ -145,11 +148,10 @@ func hangInZooKeeper(z *brokenServer) (hangs []string) {
 			hangs = append(hangs, "zk:"+dir)
 		}
 	}
-	wire := servertest.StartWire(z.t, z.addr)
-	ghost := servertest.ConnectZooKeeper(z.t, wire.Addr(), 10*time.Minute)
+	ghost, cut := cuttable(z.t, z.addr, 10*time.Minute)
 	dir := z.create(hung, "/left/stuck-ghost", "", 0)
 	z.join(next, dir+"/"+hex+"__lock__", z.join(ghost, dir+"/"+hex+"__lock__", "", zk.FlagEphemeral), zk.FlagEphemeral)
-	wire.HalfOpen() // the server only sees that the client is gone
+	cut()
 	hangs = append(hangs, "zk:"+dir, z.revocable(hung, next))
 	one, two := z.session(), z.session() // a deadlock
 	a, b := z.create(one, "/left/stuck-a", "", 0), z.create(one, "/left/stuck-b", "", 0)
@@ -157,6 +159,25 @@ func hangInZooKeeper(z *brokenServer) (hangs []string) {
 	z.join(two, a+"/"+hex+"__lock__", ofOne, zk.FlagEphemeral)
 	z.join(one, b+"/"+hex+"__lock__", ofTwo, zk.FlagEphemeral)
 	return append(hangs, "zk:"+a, "zk:"+b)
+}
+
+// cuttable returns a client whose connection can be cut for good. Its session then times out.
+func cuttable(t *testing.T, addr string, timeout time.Duration) (client *zk.Conn, cut func()) {
+	t.Helper()
+	connected, cut := context.WithCancel(context.Background())
+	dial := func(network, at string, limit time.Duration) (net.Conn, error) {
+		conn, err := (&net.Dialer{Timeout: limit}).DialContext(connected, network, at)
+		if err == nil {
+			context.AfterFunc(connected, func() { conn.Close() })
+		}
+		return conn, err
+	}
+	quiet := zk.WithLogger(log.New(io.Discard, "", 0))
+	client, _, err := zk.Connect([]string{addr}, timeout, quiet, zk.WithDialer(dial))
+	must.Succeed(t, err)
+	t.Cleanup(client.Close)
+	t.Cleanup(cut) // before it is closed
+	return client, cut
 }
 
 // revocable is a Curator lock whose holder releases it when asked (makeRevocable).
