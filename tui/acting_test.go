@@ -65,20 +65,15 @@ func TestBulkStopsAtTheFirstSurprise(t *testing.T) {
 	t.Parallel()
 	f := &manyReleasers{refused: "/locks/b", changed: "/locks/c"}
 	m := model(t, Options{Release: f.of}, 120, 36, heldLocks("a", "b", "c", "d"))
-	press(m, "V")
-	wantText(t, m, "4 marked", "▲+zk:/locks/a")
+	shows(t, m, "V", "4 marked", "▲+zk:/locks/a")
 	settle(t, m, press(m, "x"))
 	wantText(t, m, "Force-release  3 locks", "zk:/locks/a", "worker-a", "left out:", "zk:/locks/b: it is no longer in the queue", "Its client goes on", "Type the number 3 to confirm")
 	must.Equal(t, len(f.executed), 0, "released without consent")
-	press(m, "4", "tab", "enter")
-	wantText(t, m, "number does not match")
-	press(m, "backspace", "3", "enter")
-	wantText(t, m, "enter RELEASE ALL")
-	settle(t, m, press(m, "enter"))
-	wantText(t, m, "done; no holder now", "it has changed", "1 of 3 done: stopped at the first")
+	shows(t, m, "4 tab enter", "number does not match")
+	shows(t, m, "backspace 3 enter", "enter RELEASE ALL")
+	settles(t, m, "enter", "done; no holder now", "it has changed", "1 of 3 done: stopped at the first")
 	must.Same(t, f.executed, []string{"/locks/a typed", "/locks/c typed"}, "executed")
-	press(m, "enter", "V")
-	wantNoText(t, m, "marked:")
+	hides(t, m, "enter V", "marked:")
 }
 
 // Marked locks can be asked to release or given a TTL. Without permission to write, only the
@@ -87,22 +82,17 @@ func TestMarkedLocksAllowBulkActions(t *testing.T) {
 	t.Parallel()
 	f := &manyReleasers{}
 	m := model(t, Options{Release: f.of}, 120, 36, heldLocks("a", "b", "c"))
-	press(m, "v", "down", "v")
-	wantText(t, m, "2 marked")
+	shows(t, m, "v down v", "2 marked")
 	settle(t, m, press(m, "A"))
-	settle(t, m, press(m, "2", "tab", "enter"))
-	wantText(t, m, "2 of 2 done")
+	settles(t, m, "2 tab enter", "2 of 2 done")
 	press(m, "enter")
-	settle(t, m, press(m, "X"))
-	wantText(t, m, "How long should the key last")
+	settles(t, m, "X", "How long should the key last")
 	settle(t, m, press(m, "10m", "tab", "enter"))
-	settle(t, m, press(m, "2", "tab", "enter"))
-	wantText(t, m, "2 of 2 done")
+	settles(t, m, "2 tab enter", "2 of 2 done")
 	press(m, "enter")
 	must.Equal(t, strings.Join(f.executed, ", "), "/locks/a typed, /locks/c typed, /locks/a typed, /locks/c typed")
 	reading := model(t, Options{Release: f.of, ReadOnly: "profile is read_only"}, 120, 36, heldLocks("a", "b"))
-	settle(t, reading, press(reading, "V", "x"))
-	wantText(t, reading, "Force-release  2 locks", "Preview only (profile is read_only")
+	settles(t, reading, "V x", "Force-release  2 locks", "Preview only (profile is read_only")
 }
 
 // Curator's holders can be asked to let go from the list and the chain; refusals are reported.
@@ -112,8 +102,7 @@ func TestAskFromTheScreen(t *testing.T) {
 	f.result = act.Result{Asked: true, LetGo: true, HoldersAfter: f.result.HoldersAfter}
 	m := model(t, Options{Release: f.of}, 120, 36, fixture.Everything())
 	goTo(m, screen.Chain, screen.Subject{Lock: fixture.Orders().ID})
-	run(t, m, press(m, "A"))
-	wantText(t, m, "Ask to release  zk:/locks/orders", "Next     ○ worker-7")
+	runs(t, m, "A", "Ask to release  zk:/locks/orders", "Next     ○ worker-7")
 	must.True(t, f.only(t).Ask, "not asked")
 	must.Equal(t, f.only(t).Wait, act.DefaultAskWait)
 	cmd := press(m, "/locks/orders", "tab", "enter")
@@ -123,8 +112,7 @@ func TestAskFromTheScreen(t *testing.T) {
 	press(m, "enter")
 	f.result = act.Result{Asked: true, Reason: act.Ignored, Detail: "it was asked, and still holds the lock after 10s"}
 	run(t, m, press(m, "A"))
-	run(t, m, press(m, "/locks/orders", "tab", "enter"))
-	wantText(t, m, "Not released (ignored)", "still holds the lock after 10s")
+	runs(t, m, "/locks/orders tab enter", "Not released (ignored)", "still holds the lock after 10s")
 	press(m, "enter")
 	goTo(m, screen.Chain, screen.Subject{Lock: fixture.Thin().ID})
 	press(m, "A")
@@ -179,28 +167,24 @@ func TestClientIsEndedFromTheScreen(t *testing.T) {
 	m := model(t, o, 120, 36, ofClient("10.0.0.7:50312"))
 	run(t, m, press(m, "K"))
 	wantText(t, m, "End a client  job-1", "id 7, named job-1", "it holds redis:lock:job", "This frees no lock", "client kill id 7", "Type the address 10.0.0.7:50312")
-	run(t, m, press(m, "10.0.0.7:50312", "tab", "enter"))
-	wantText(t, m, "Ended: 1 connection of job-1", "connected again, from 10.0.0.7:50400")
+	runs(t, m, "10.0.0.7:50312 tab enter", "Ended: 1 connection of job-1", "connected again, from 10.0.0.7:50400")
 	must.Equal(t, f.ended, 1, "ended")
 	must.Equal(t, f.asked[0].Client, "10.0.0.7:50312", "asked for")
 	press(m, "enter")
 
 	for client, want := range map[string]string{"": "its connection is unknown", "10.0.0.7": "several connections from 10.0.0.7"} {
-		m := model(t, o, 120, 36, ofClient(client))
-		press(m, "K")
+		m := model(t, o, 120, 36, ofClient(client), "K")
 		must.True(t, !m.HasDialog(), client, "can be ended")
 		wantText(t, m, want)
 	}
 
 	f.preview = act.ClientPreview{Refused: act.Unsupported, Detail: "only a client can close its ZooKeeper session"}
 	m = opened(t, o, 120, 36, fixture.Orders().ID)
-	run(t, m, press(m, "K"))
-	wantText(t, m, "Nothing was done (unsupported)", "only a client can close its ZooKeeper session")
+	runs(t, m, "K", "Nothing was done (unsupported)", "only a client can close its ZooKeeper session")
 	must.True(t, strings.HasPrefix(f.asked[len(f.asked)-1].Client, "0x"), "asked for", f.asked)
 	press(m, "enter")
 	f.preview, f.err = act.ClientPreview{}, errors.New("no answer")
-	run(t, m, press(m, "K"))
-	wantText(t, m, "No preview, nothing was sent", "no answer")
+	runs(t, m, "K", "No preview, nothing was sent", "no answer")
 }
 
 // K on a finding ends the client that the finding is about. If that is gone or there is none, K
@@ -212,8 +196,7 @@ func TestOnlyTheFindingsClientIsEnded(t *testing.T) {
 		for l := range s.Locks() {
 			l.Findings = []inspect.Finding{{Rule: "ghost-owner", Severity: inspect.Warning, Message: "a waiter is dead", Subject: inspect.Subject{Contender: about}}}
 		}
-		m := model(t, Options{Release: newFakeReleaser().of, End: (&fakeEnder{}).of}, 120, 36, s)
-		press(m, "f", "j")
+		m := model(t, Options{Release: newFakeReleaser().of, End: (&fakeEnder{}).of}, 120, 36, s, "f", "j")
 		press(m, "K")
 		must.Equal(t, m.HasDialog(), opens, "about", about, "K opens a dialog")
 		if !opens {
@@ -247,8 +230,7 @@ func TestMuteFromTheScreen(t *testing.T) {
 	f := &fakeMutes{}
 	for _, way := range [][]string{{"m"}, {"enter", "m"}, {"f", "m"}, {"v", "m"}} {
 		f.kept = nil
-		m := model(t, Options{Mutes: f}, 120, 36, heldLocks("a"))
-		press(m, way...)
+		m := model(t, Options{Mutes: f}, 120, 36, heldLocks("a"), way...)
 		wantText(t, m, "Mute  stuck-holder on zk:/locks/a", "does not set the lock's severity")
 		wantText(t, m, "enter MUTE")
 		run(t, m, press(m, "OPS-7", "enter"))
@@ -262,15 +244,12 @@ func TestMuteFromTheScreen(t *testing.T) {
 		l.Findings = append(l.Findings, fixture.Trouble("slow-queue", inspect.Warning, ""))
 	}
 	m := model(t, Options{Mutes: f}, 120, 36, two)
-	press(m, "m")
-	wantText(t, m, "Mute  stuck-holder, slow-queue on zk:/locks/a", "30m  [1h]  8h   1d   7d")
+	shows(t, m, "m", "Mute  stuck-holder, slow-queue on zk:/locks/a", "30m  [1h]  8h   1d   7d")
 	m = model(t, Options{Mutes: f}, 120, 36, heldLocks("a"))
-	press(m, "L", "m") // the Lab is not about the lock that was selected
-	wantText(t, m, "the Lab is about your own locks")
+	shows(t, m, "L m", "the Lab is about your own locks") // the Lab is not about the lock that was selected
 	press(m, "x")
 	must.True(t, !m.HasDialog(), "x acts in the Lab")
-	press(m, "esc", "m", "up", "right")
-	wantText(t, m, "[8h]")
+	shows(t, m, "esc m up right", "[8h]")
 	run(t, m, press(m, "enter"))
 	must.Equal(t, f.kept[len(f.kept)-1].Until, fixture.In(8*time.Hour), "without a reason, until")
 	f.kept = nil
@@ -279,27 +258,21 @@ func TestMuteFromTheScreen(t *testing.T) {
 		l.Findings[0].Muted = &inspect.Muted{Until: fixture.In(time.Hour)}
 	}
 	m = model(t, Options{Mutes: f}, 120, 36, s)
-	press(m, "m")
-	wantText(t, m, "already muted")
-	press(m, "enter")
-	wantText(t, m, "M unmute")
+	shows(t, m, "m", "already muted")
+	shows(t, m, "enter", "M unmute")
 	press(m, "esc")
-	run(t, m, press(m, "M"))
-	wantText(t, m, "unmuted: stuck-holder")
+	runs(t, m, "M", "unmuted: stuck-holder")
 	must.Equal(t, len(f.kept), 0, "kept", f.kept)
 	for l := range two.Locks() {
 		l.Findings[0].Muted = &inspect.Muted{Until: fixture.In(time.Hour)}
 		l.Findings[1].Muted = l.Findings[0].Muted
 	}
 	m = model(t, Options{Mutes: f}, 120, 36, two)
-	run(t, m, press(m, "f", "M"))
-	wantText(t, m, "unmuted: slow-queue on zk:/locks/a, not stuck-holder")
+	runs(t, m, "f M", "unmuted: slow-queue on zk:/locks/a, not stuck-holder")
 	f.err = errors.New("mutes: disk full")
-	run(t, m, press(m, "M"))
-	wantText(t, m, "disk full")
+	runs(t, m, "M", "disk full")
 	demo := model(t, Options{Sandbox: true}, 120, 36, heldLocks("a"))
-	press(demo, "m")
-	wantText(t, demo, "the demo does not save mutes")
+	shows(t, demo, "m", "the demo does not save mutes")
 }
 
 // Locks are left out, with the reason, if they are free, have unknown or several holders, or are only

@@ -42,8 +42,7 @@ func TestFooterShowsAdvisedKey(t *testing.T) {
 			if acting {
 				o = armed(newFakeReleaser().of)
 			}
-			m := model(t, o, 80, 24, s)
-			press(m, "f", "j")
+			m := model(t, o, 80, 24, s, "f", "j")
 			if acting && tt.want != "" {
 				must.Contain(t, foot(m), tt.want, tt.name)
 				continue
@@ -55,8 +54,7 @@ func TestFooterShowsAdvisedKey(t *testing.T) {
 
 // atFinding returns a model that may act, with the first finding of locks selected.
 func atFinding(t *testing.T, release func(string) (act.Releaser, bool), locks []*inspect.Lock) *Model {
-	m := model(t, armed(release), 120, 36, snapshotOf(locks...))
-	press(m, "f", "j")
+	m := model(t, armed(release), 120, 36, snapshotOf(locks...), "f", "j")
 	return m
 }
 
@@ -186,23 +184,20 @@ func TestAnAdvisedKeyDeletesAVote(t *testing.T) {
 	f.result = act.Result{Released: true, Masters: []act.MasterResult{{Addr: vote.Addr, Deleted: true}}}
 	m := atFinding(t, f.of, []*inspect.Lock{l})
 	wantText(t, m, "x force-release")
-	run(t, m, press(m, "x"))
-	wantText(t, m, "Delete a value without a quorum", "Value", "This value has no quorum", "compare-and-delete")
+	runs(t, m, "x", "Delete a value without a quorum", "Value", "This value has no quorum", "compare-and-delete")
 	wantNoText(t, m, "go-zookeeper", "It has changed since", "Held by")
 	run(t, m, press(m, l.ID.Path, "tab", "enter"))
 	wantText(t, m, "Released: ", "deleted")
 	want := act.Request{ID: l.ID, Lock: f.requests[0].Lock, Owner: cmp.Or(inspect.Untrusted(vote.Digest), vote.Value), Waiter: true, TwoLeaders: true}
 	must.Equal(t, f.only(t), want)
 	must.Equal(t, f.executions(), 1, "executed")
-	asked := model(t, armed(f.of), 120, 36, m.snapshot)
-	press(asked, "f", "j", "A")
+	asked := model(t, armed(f.of), 120, 36, m.snapshot, "f", "j", "A")
 	must.True(t, !asked.HasDialog(), "A opens the dialog that deletes")
 	past := model(t, armed(f.of), 120, 36, m.snapshot)
 	past.pastEvents = &past.events
 	press(past, "f", "j", "x")
 	must.True(t, !past.HasDialog(), "x opens a preview of the present in the past")
-	readOnly := model(t, Options{}, 120, 36, m.snapshot)
-	press(readOnly, "f", "j", "x")
+	readOnly := model(t, Options{}, 120, 36, m.snapshot, "f", "j", "x")
 	must.True(t, !readOnly.HasDialog(), "x opens a dialog without permission to write")
 }
 
@@ -315,14 +310,12 @@ func TestGroupKeyCoversEveryNamedContender(t *testing.T) {
 			list = append(list, l)
 		}
 		m := model(t, Options{Release: f.of}, 120, 36, snapshotOf(list...))
-		settle(t, m, press(m, "f", "g", "x"))
-		wantText(t, m, tt.want...)
+		settles(t, m, "f g x", tt.want...)
 		wantNoText(t, m, tt.not...)
 		if tt.done == 0 {
 			continue
 		}
-		settle(t, m, press(m, "3", "tab", "enter"))
-		wantText(t, m, "3 of 3 done")
+		settles(t, m, "3 tab enter", "3 of 3 done")
 		want := []string{"/locks/a " + dead.Name.String() + " typed", "/locks/a " + gone.Name.String() + " typed", "/locks/b " + list[1].Holders[0].Name.String() + " typed"}
 		slices.Sort(f.executed)
 		must.True(t, slices.Equal(f.executed, want), "executed", f.executed, "want", want)

@@ -44,13 +44,10 @@ func TestWriteIsAllowedWhileItRuns(t *testing.T) {
 	wantText(t, m, "WRITE")
 	wantNoText(t, m, "READ-ONLY")
 	run(t, m, press(m, "x"))
-	run(t, m, press(m, "/locks/orders", "tab", "enter"))
-	wantText(t, m, "Released: worker-3")
-	press(m, "enter", ":", "read")
-	wantText(t, m, "▸ read-only ", ":read-only forbid actions on locks")
+	runs(t, m, "/locks/orders tab enter", "Released: worker-3")
+	shows(t, m, "enter : read", "▸ read-only ", ":read-only forbid actions on locks")
 	press(m, "esc")
-	press(m, ":", "write", "enter")
-	wantText(t, m, "writing is already allowed; :read-only forbids it")
+	shows(t, m, ": write enter", "writing is already allowed; :read-only forbids it")
 	wantNoText(t, m, "READ-ONLY")
 	choose(t, m, "read-only")
 	wantText(t, m, "READ-ONLY")
@@ -74,10 +71,8 @@ func TestWriteIsAllowedFromAPreview(t *testing.T) {
 			again = press(m, "OPS-7", "enter")
 		}
 		settle(t, m, again)
-		run(t, m, press(m, "/locks/orders", "tab", "enter"))
-		wantText(t, m, "Released: worker-3", "WRITE")
-		run(t, m, press(m, "enter"))
-		wantText(t, m, "READ-ONLY")
+		runs(t, m, "/locks/orders tab enter", "Released: worker-3", "WRITE")
+		runs(t, m, "enter", "READ-ONLY")
 		must.Same(t, asked, []bool{true, false}, environment, "asked for")
 		must.Equal(t, len(f.requests), 2, environment, "previews")
 	}
@@ -112,8 +107,7 @@ func TestAcquireAllowsWriting(t *testing.T) {
 		o := arms(newFakeReleaser(), refusal, &asked)
 		m := opened(t, o, 120, 36, fixture.Orders().ID)
 		settle(t, m, press(m, "a"))
-		press(m, "orders")
-		wantText(t, m, "READ-ONLY", "[ Allow writing and acquire ]")
+		shows(t, m, "orders", "READ-ONLY", "[ Allow writing and acquire ]")
 		must.Equal(t, len(asked), 0, "allowed too soon")
 		settle(t, m, press(m, "enter"))
 		must.Equal(t, len(asked), 1)
@@ -123,14 +117,11 @@ func TestAcquireAllowsWriting(t *testing.T) {
 		}
 		wantText(t, m, "OWN LOCKS", "HOLDING 1")
 		press(m, "H", "/", "locks/orders", "enter")
-		run(t, m, press(m, "x")) // another client's lock
-		wantText(t, m, "Preview only (read-only). w allows this one action.")
+		runs(t, m, "x", "Preview only (read-only). w allows this one action.") // another client's lock
 		run(t, m, send(m, press(m, "w")()))
 		wantText(t, m, "Type the path")
-		press(m, "esc", "L")
-		wantText(t, m, "OWN LOCKS", "HOLDING 1")
-		settle(t, m, press(m, "r"))
-		wantText(t, m, "READ-ONLY", "released zk:/locks/orders")
+		shows(t, m, "esc L", "OWN LOCKS", "HOLDING 1")
+		settles(t, m, "r", "READ-ONLY", "released zk:/locks/orders")
 		must.Same(t, asked, []bool{true, true, false}, "asked")
 	}
 }
@@ -140,8 +131,7 @@ func TestRunAllowsWriting(t *testing.T) {
 	t.Parallel()
 	var asked []bool
 	m := inLab(t, arms(newFakeReleaser(), nil, &asked), 120, 36, fixture.Orders().ID)
-	press(m, "n")
-	wantText(t, m, "READ-ONLY", "[ Allow writing and run ]")
+	shows(t, m, "n", "READ-ONLY", "[ Allow writing and run ]")
 	armed := press(m, "enter")
 	must.True(t, send(m, armed()) != nil, "no run was started")
 	wantText(t, m, "OWN LOCKS", ". stop")
@@ -165,18 +155,15 @@ func TestReadOnlyProfilePreviews(t *testing.T) {
 	f := newFakeReleaser()
 	m := opened(t, Options{Release: f.of, ReadOnly: "profile \"prod\" is read_only"}, 120, 36, fixture.Orders().ID)
 	wantText(t, m, "READ-ONLY")
-	run(t, m, press(m, "x"))
-	wantText(t, m, "Next     ○ worker-7", "Preview only (profile \"prod\" is read_only")
-	press(m, "esc", ":", "write")
-	wantNoText(t, m, "allow actions on locks")
+	runs(t, m, "x", "Next     ○ worker-7", "Preview only (profile \"prod\" is read_only")
+	hides(t, m, "esc : write", "allow actions on locks")
 }
 
 // In production the user is asked for the reason before the preview, and the request includes it.
 func TestProductionAsksForTheReason(t *testing.T) {
 	t.Parallel()
 	f := newFakeReleaser()
-	m := opened(t, Options{Release: f.of, Environment: "production"}, 120, 36, fixture.Orders().ID)
-	press(m, "x")
+	m := opened(t, Options{Release: f.of, Environment: "production"}, 120, 36, fixture.Orders().ID, "x")
 	must.Equal(t, len(f.requests), 0, "previews before the reason")
 	wantText(t, m, "This is production. Why are you doing this?")
 	must.True(t, press(m, "enter", "enter") == nil, "an empty reason was accepted")
@@ -200,10 +187,8 @@ func TestChainSetsTTL(t *testing.T) {
 		Addr: "r1:6379", Set: true, After: inspect.Vote{Up: true, Present: true, ExpiresAt: now.Add(10 * time.Minute)},
 	}}}
 	m := opened(t, Options{Release: f.of, Now: func() time.Time { return now }}, 120, 36, l.ID)
-	press(m, "X")
-	wantText(t, m, "Set a TTL  "+l.ID.String(), "How long should the key last")
-	press(m, "soon", "enter", "enter")
-	wantText(t, m, "enter a time such as 90s")
+	shows(t, m, "X", "Set a TTL  "+l.ID.String(), "How long should the key last")
+	shows(t, m, "soon enter enter", "enter a time such as 90s")
 	for range len("soon") {
 		press(m, "backspace")
 	}

@@ -88,8 +88,7 @@ func TestNamesComeBeforeBlankColumns(t *testing.T) {
 		{80, 24, []string{"W"}, []string{name}},
 		{200, 50, []string{"W"}, []string{name, host}},
 	} {
-		m := model(t, Options{}, tt.width, tt.height, s)
-		press(m, tt.keys...)
+		m := model(t, Options{}, tt.width, tt.height, s, tt.keys...)
 		wantIn(t, splitLines(content(m))[4], tt.want...)
 		fits(t, m)
 	}
@@ -147,8 +146,7 @@ func TestOwnHoldsAreMarked(t *testing.T) {
 	goTo(m, screen.Chain, screen.Subject{Lock: fixture.Id("zk:/jobs/mine")})
 	wantText(t, m, me.Name+" (you)")
 	wantText(t, m, "r release yours")
-	run(t, m, press(m, "x"))
-	wantText(t, m, "It is yours: Esc, then r releases it")
+	runs(t, m, "x", "It is yours: Esc, then r releases it")
 }
 
 // A holder known only by its label counts as a client.
@@ -159,8 +157,7 @@ func TestLabelledHoldersAreClients(t *testing.T) {
 	l.Waiters = []inspect.Contender{{Name: "a77b01", State: inspect.Waiting, Count: 1}}
 	b := fixture.Backends()
 	for _, width := range []int{80, 120} {
-		m := model(t, Options{}, width, 36, inspect.NewSnapshot(fixture.Noon, b, []*inspect.Lock{l}))
-		press(m, "c")
+		m := model(t, Options{}, width, 36, inspect.NewSnapshot(fixture.Noon, b, []*inspect.Lock{l}), "c")
 		makeClients(m)
 		wantText(t, m, "web-3:2211", "1 client ", "1 unidentified")
 	}
@@ -178,8 +175,7 @@ func TestMutedFindingIsMarkedAndCounted(t *testing.T) {
 	wantText(t, m, "✖ persistent-contender (muted)", "muted by me until ")
 	wantText(t, m, " · 1 muted")
 	wantNoText(t, m, "1 critical")
-	press(m, "f")
-	wantText(t, m, "(muted) "+f.Message, "muted by me until ", ": known")
+	shows(t, m, "f", "(muted) "+f.Message, "muted by me until ", ": known")
 	send(m, tea.WindowSizeMsg{Width: 80, Height: 24})
 	wantText(t, m, "M unmute")
 }

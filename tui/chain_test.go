@@ -29,17 +29,11 @@ func TestReadersAreGrouped(t *testing.T) {
 	m := showing(t, Options{}, 80, 24, library(6))
 	wantText(t, m, "▸ 6 readers", "writer-1", "▸ 5 readers", "6 readers hold it", "6 readers · the first in the queue for 50s", "reader-a, reader-b")
 	wantNoText(t, m, "10.2.0.1:53122")
-	press(m, "enter")
-	wantText(t, m, "▾ 6 readers", "10.2.0.1:53122", "enter close")
-	press(m, "j", "j")
-	wantText(t, m, "● reader-b · holds")
-	fits(t, m)
-	press(m, "h") // closes the group and selects it
-	wantText(t, m, "▸ 6 readers", "enter open")
-	press(m, "j")
-	wantText(t, m, "○ writer-1 · waits")
-	press(m, "h")
-	wantNoText(t, m, "▸ chain")
+	shows(t, m, "enter", "▾ 6 readers", "10.2.0.1:53122", "enter close")
+	shows(t, m, "j j", "● reader-b · holds")
+	shows(t, m, "h", "▸ 6 readers", "enter open") // closes the group and selects it
+	shows(t, m, "j", "○ writer-1 · waits")
+	hides(t, m, "h", "▸ chain")
 }
 
 // A few readers have a row each. A problem of one reader among many is shown on the group.
@@ -54,12 +48,10 @@ func TestGroupsHideNothingThatMatters(t *testing.T) {
 // joins a closed one.
 func TestCursorFollowsIntoAGroup(t *testing.T) {
 	m := showing(t, Options{}, 120, 36, library(3))
-	press(m, "j", "j")
-	wantText(t, m, "● reader-c · holds")
+	shows(t, m, "j j", "● reader-c · holds")
 	deliver(m, snapshotOf(library(4)))
 	wantText(t, m, "▸ 4 readers", "● 4 readers · ")
-	press(m, "l", "j", "j", "j")
-	wantText(t, m, "● reader-c · holds")
+	shows(t, m, "l j j j", "● reader-c · holds")
 	l := library(6)
 	l.Holders = l.Holders[1:]
 	deliver(m, snapshotOf(l))
@@ -89,8 +81,7 @@ func TestBlockedHolderNamesRootBlocker(t *testing.T) {
 	m.Go(screen.Chain, screen.Subject{Lock: orders.ID})
 	settle(t, m, m.navigate())
 	wantText(t, m, "→ its holder is itself blocked on zk:/locks/billing, which reader-1 holds for 3m00s (o goes there)")
-	press(m, "o")
-	wantText(t, m, "zk:/locks/billing  mutex", "reader-1 (10.2.0.0:53122)")
+	shows(t, m, "o", "zk:/locks/billing  mutex", "reader-1 (10.2.0.0:53122)")
 	wantNoText(t, m, "its holder itself")
 	press(m, "esc")
 	free := *other
@@ -111,10 +102,8 @@ func TestReadingWriterIsOneHolder(t *testing.T) {
 // Enter on a contender shows its owner's other holds and waits.
 func TestEnterOpensTheOwner(t *testing.T) {
 	m := opened(t, Options{}, 120, 36, fixture.Orders().ID)
-	press(m, "j", "enter")
-	wantText(t, m, "▸ clients")
-	press(m, "esc")
-	wantText(t, m, "▸ chain", "○ worker-7 · waits")
+	shows(t, m, "j enter", "▸ clients")
+	shows(t, m, "esc", "▸ chain", "○ worker-7 · waits")
 }
 
 // A slash in a queue searches the owners and hides nothing. The letters after it are not commands.
@@ -127,22 +116,19 @@ func TestOwnersAreFoundInTheQueue(t *testing.T) {
 		must.Equal(t, c.Owner.Label.Raw(), want)
 	}
 	press(m, "/")
-	press(m, "worker-7")
-	wantText(t, m, "1 of 4 found", "worker-3", "worker-1")
+	shows(t, m, "worker-7", "1 of 4 found", "worker-3", "worker-1")
 	at("worker-7")
 	for range 2 {
 		press(m, "backspace")
 	}
-	press(m, "enter", "n")
-	wantText(t, m, "/ worker", "3 of 4 found")
+	shows(t, m, "enter n", "/ worker", "3 of 4 found")
 	at("worker-1")
 	press(m, "n")
 	at("worker-3")
 	press(m, "N")
 	at("worker-1")
 	fits(t, m)
-	press(m, "esc")
-	wantNoText(t, m, "found")
+	hides(t, m, "esc", "found")
 	must.Equal(t, m.inFront, screen.Chain, "esc leads to")
 }
 
@@ -187,7 +173,6 @@ func TestTheChainsCursorFollowsAClient(t *testing.T) {
 		deliver(m, step.now)
 		must.Contain(t, lineWith(t, m, "▸  "), step.row, step.keys)
 		wantText(t, m, step.says)
-		fits(t, m)
 	}
 }
 
@@ -211,6 +196,5 @@ func TestLongNumbersAreNotCut(t *testing.T) {
 		l.Waiters = append(l.Waiters, fixture.Znode(1234567+i, "late", 0, nil, 0))
 	}
 	m := model(t, Options{}, 80, 24, snapshotOf(l))
-	press(m, "enter", "G")
-	wantText(t, m, " 1234866 ")
+	shows(t, m, "enter G", " 1234866 ")
 }

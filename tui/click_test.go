@@ -30,8 +30,7 @@ func TestTitleIsClickable(t *testing.T) {
 	t.Parallel()
 	for _, size := range []struct{ width, height int }{{40, 12}, {80, 24}, {200, 50}} {
 		open := func(o Options) *Model {
-			m := model(t, o, size.width, size.height, fixture.Everything())
-			press(m, "f")
+			m := model(t, o, size.width, size.height, fixture.Everything(), "f")
 			return m
 		}
 		m := open(Options{})
@@ -89,16 +88,14 @@ func TestClickFocusesThePane(t *testing.T) {
 	wantNoText(t, m, "locks ▸ chain")
 	clickAt(t, m, "└─○ waits")
 	wantText(t, m, "locks ▸ chain")
-	m = model(t, Options{}, 200, 50, fixture.Everything())
-	press(m, "b")
+	m = model(t, Options{}, 200, 50, fixture.Everything(), "b")
 	s := m.front().(*backends.Screen)
 	before := s.Current
 	clickAt(t, m, "changes")
 	press(m, "j", "j")
 	must.Equal(t, s.Current, before, "backends: the keys moved the list, not the details")
 
-	m = model(t, Options{}, 200, 50, fixture.Everything())
-	press(m, "f")
+	m = model(t, Options{}, 200, 50, fixture.Everything(), "f")
 	chosen := m.front().(*findings.Screen).Chosen
 	clickAt(t, m, "reported")
 	press(m, "j", "j")

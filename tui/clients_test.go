@@ -92,10 +92,8 @@ func TestClientsAndChainOpenInContext(t *testing.T) {
 	makeClients(m)
 	must.Equal(t, selectedName(m), "eve", "opened at")
 	wantText(t, m, "waits      zk:/jobs/ledger", "10.2.0.5:53125", "expires in ≥25s")
-	press(m, "enter", "k", "enter")
-	wantText(t, m, "chain", "dan (10.2.0.4:53124) has held it")
-	press(m, "esc")
-	wantText(t, m, "what it holds and waits for")
+	shows(t, m, "enter k enter", "chain", "dan (10.2.0.4:53124) has held it")
+	shows(t, m, "esc", "what it holds and waits for")
 }
 
 func TestClientsOpenAtTheTop(t *testing.T) {
@@ -133,22 +131,16 @@ func TestCycleAcrossBackendsIsDrawn(t *testing.T) {
 			inspect.Update{Backend: b[0], Put: []*inspect.Lock{fixture.QueueOf("/orders", time.Minute, fixture.Person{Name: label.Raw(), Session: 7}, fixture.Person{Name: other.Raw(), Session: 8})}},
 			inspect.Update{Backend: b[1], Put: []*inspect.Lock{key}})
 		m := inClients(t, Options{}, 120, 36, s, screen.Subject{})
-		press(m, "w")
-		wantText(t, m, words...)
-		fits(t, m)
+		shows(t, m, "w", words...)
 	}
 }
 
 func TestGraphOpensTheChain(t *testing.T) {
 	t.Parallel()
 	m := inClients(t, Options{}, 80, 24, fixture.BlockedClients(t), screen.Subject{})
-	press(m, "w")
-	wantText(t, m, "deadlock: 2 clients", "Cheapest fix: stop bob", "▲ dan holds up 2 contenders across 2 locks")
-	press(m, "G")
-	wantText(t, m, "redis: 2 of 2 contenders")
-	fits(t, m)
-	press(m, "g", "j", "j", "j", "j", "enter")
-	wantText(t, m, "chain", "zk:/jobs/ledger", "dan (10.2.0.4:53124) has held it")
+	shows(t, m, "w", "deadlock: 2 clients", "Cheapest fix: stop bob", "▲ dan holds up 2 contenders across 2 locks")
+	shows(t, m, "G", "redis: 2 of 2 contenders")
+	shows(t, m, "g j j j j enter", "chain", "zk:/jobs/ledger", "dan (10.2.0.4:53124) has held it")
 }
 
 // The cursor stays on its client, whatever the client holds.
@@ -176,8 +168,7 @@ func TestClientSelectionFollows(t *testing.T) {
 func TestClientsOpenTheirList(t *testing.T) {
 	t.Parallel()
 	m := inClients(t, Options{}, 120, 36, fixture.BlockedClients(t), screen.Subject{})
-	press(m, "w", "c")
-	wantText(t, m, "sort: blocks the most")
+	shows(t, m, "w c", "sort: blocks the most")
 	press(m, "w", "1", "c")
 	makeClients(m)
 	wantText(t, m, "sort: blocks the most")
@@ -200,31 +191,23 @@ func TestClientsAreSorted(t *testing.T) {
 		}
 	}
 	wantText(t, m, "sort: blocks the most")
-	press(m, "j", "s", "s", "s", "s")
-	wantText(t, m, "sort: name")
+	shows(t, m, "j s s s s", "sort: name")
 	byName := names()
 	must.True(t, slices.IsSorted(byName), "not sorted", byName)
 	must.True(t, len(byName) >= 3, "too few", byName)
 	makeClients(m) // in the first order
 	must.Same(t, names(), byName, "a new list")
-	press(m, "S")
-	wantText(t, m, "sort: name, reversed")
+	shows(t, m, "S", "sort: name, reversed")
 	turned := names()
 	slices.Reverse(turned)
 	must.Same(t, turned, byName, "reversed")
 	for _, next := range []string{"blocks the most", "holds the most", "waits for the most", "waits longest", "name", "blocks the most"} {
-		press(m, "s")
-		wantText(t, m, "sort: "+next)
-		fits(t, m)
+		shows(t, m, "s", "sort: "+next)
 	}
-	press(m, "w", "s") // the graph is not sorted
-	wantText(t, m, "cannot be sorted")
-	press(m, "w")
-	wantText(t, m, "sort: blocks the most")
+	shows(t, m, "w s", "cannot be sorted") // the graph is not sorted
+	shows(t, m, "w", "sort: blocks the most")
 	send(m, tea.WindowSizeMsg{Width: 60, Height: 24})
-	press(m, "s", "S") // the choice is visible in a smaller window, too
-	wantText(t, m, "sort: holds the most, reversed")
-	fits(t, m)
+	shows(t, m, "s S", "sort: holds the most, reversed") // the choice is visible in a smaller window, too
 }
 
 func TestClientsMouse(t *testing.T) {
@@ -255,21 +238,17 @@ func TestEmptyClientsSayWhy(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			m := inClients(t, Options{}, 80, 24, test.s, screen.Subject{})
 			wantText(t, m, test.want)
-			fits(t, m)
 		})
 	}
 	m := inClients(t, Options{}, 80, 24, inspect.NewSnapshot(fixture.Noon, []*inspect.Backend{down}, nil), screen.Subject{})
-	press(m, "w")
-	wantText(t, m, "No deadlock found in the parts that could be read", "zk cannot be reached")
+	shows(t, m, "w", "No deadlock found in the parts that could be read", "zk cannot be reached")
 	l := fixture.Orders()
 	l.Waiters[0].Owner = inspect.Owner{}
 	m = inClients(t, Options{}, 200, 24, inspect.NewSnapshot(fixture.Noon, []*inspect.Backend{quiet}, []*inspect.Lock{l}), screen.Subject{})
 	press(m, "w")
 	wantText(t, m, "No deadlock among the identified clients,", "zk: 1 of 4 contenders is unidentified (no session). Deadlocks involving it cannot be detected.")
-	press(m, "w")
-	wantText(t, m, "1 unidentified, not listed")
-	press(m, "/", "worker-3", "enter")
-	wantText(t, m, "worker-3")
+	shows(t, m, "w", "1 unidentified, not listed")
+	shows(t, m, "/ worker-3 enter", "worker-3")
 	wantNoText(t, m, "unidentified") // it is not among the filtered ones
 }
 
@@ -338,8 +317,7 @@ func TestIdleClientIsCounted(t *testing.T) {
 	t.Parallel()
 	m := inClients(t, Options{Now: func() time.Time { return fixture.Noon }}, 80, 24,
 		queues(t, fixture.QueueOf("/x", time.Hour, fixture.Ann), fixture.QueueOf("/y", time.Hour, fixture.Dan, fixture.Bob)), screen.Subject{})
-	press(m, "/", "a", "n", "enter")
-	wantText(t, m, "2 of 3 clients")
+	shows(t, m, "/ a n enter", "2 of 3 clients")
 	press(m, "end", "tab") // into ann's pane
 	showClients(m, queues(t, fixture.QueueOf("/y", time.Hour, fixture.Dan, fixture.Bob)))
 	wantText(t, m, "2 of 3 clients")
@@ -354,10 +332,8 @@ func TestClientIsFoundByAnyOwner(t *testing.T) {
 	app, batch := fixture.Person{Name: "app-1", Session: 9}, fixture.Person{Name: "batch-1", Session: 9}
 	m := inClients(t, Options{}, 120, 36, queues(t, fixture.QueueOf("/x", time.Hour, app),
 		fixture.QueueOf("/y", time.Minute, batch, fixture.Dan), fixture.QueueOf("/z", time.Minute, fixture.Dan, fixture.Eve)), screen.Subject{})
-	press(m, "/", "batch-1", "enter")
-	wantText(t, m, "1 of 3 clients", "app-1 and 1 more", "owners app-1, batch-1")
-	press(m, "w")
-	wantText(t, m, "batch-1 holds up 2 contenders across 2 locks", "client app-1 and 1 more")
+	shows(t, m, "/ batch-1 enter", "1 of 3 clients", "app-1 and 1 more", "owners app-1, batch-1")
+	shows(t, m, "w", "batch-1 holds up 2 contenders across 2 locks", "client app-1 and 1 more")
 	press(m, "w")
 	showClients(m, queues(t, fixture.QueueOf("/x", time.Hour, app), fixture.QueueOf("/z", time.Minute, fixture.Dan, fixture.Eve)))
 	wantText(t, m, "1 of 3 clients", "app-1 and 1 more")

@@ -107,7 +107,6 @@ func TestFiltersAreChosenByName(t *testing.T) {
 	o := Options{Look: Look{Filters: map[string]string{"stuck": "held>5m waiting"}}}
 	must.Succeed(t, CheckLook(o.Look))
 	m := model(t, o, 120, 36, fixture.Everything())
-	press(m, ":", "stuck", "enter")
-	wantText(t, m, "1 of 8 locks", "/ held>5m waiting")
+	shows(t, m, ": stuck enter", "1 of 8 locks", "/ held>5m waiting")
 	must.Contain(t, fmt.Sprint(CheckLook(Look{Filters: map[string]string{"f2": "age>"}})), ":", "a bad filter")
 }

@@ -13,12 +13,10 @@ import (
 // A filter accepts letters that are keys of actions.
 func TestCompactFilterTakesAllLetters(t *testing.T) {
 	m := model(t, Options{}, 40, 12, fixture.Everything())
-	press(m, "/", "axXAKmL8")
-	wantText(t, m, "/ axXAKmL8")
+	shows(t, m, "/ axXAKmL8", "/ axXAKmL8")
 	press(m, "esc")
 	for _, key := range []string{"a", "x", "X", "A", "K", "m", "L", "8"} {
-		press(m, key)
-		wantText(t, m, "window too small: it needs 80x24")
+		shows(t, m, key, "window too small: it needs 80x24")
 	}
 }
 
@@ -39,35 +37,26 @@ func TestEscLeavesOversizedScreens(t *testing.T) {
 	wantNoText(t, m, "at least 80x24")
 	goTo(m, screen.Lab, screen.Subject{})
 	wantText(t, m, "esc goes back")
-	press(m, "esc")
-	wantNoText(t, m, "at least 80x24")
+	hides(t, m, "esc", "at least 80x24")
 }
 
 func TestTicketMenuFitsCompactWindow(t *testing.T) {
 	m := model(t, Options{}, 40, 12, fixture.Everything())
-	press(m, "Y")
-	wantText(t, m, "Ticket of", "markdown", "json")
-	fits(t, m)
-	press(m, "esc")
-	wantNoText(t, m, "Ticket of")
+	shows(t, m, "Y", "Ticket of", "markdown", "json")
+	hides(t, m, "esc", "Ticket of")
 }
 
 // A new message takes the place of the tour's line.
 func TestMessagesComeBeforeTheTour(t *testing.T) {
 	m := model(t, Options{Scenes: twoScenes()}, 40, 12, fixture.Everything())
-	press(m, "x")
-	wantText(t, m, "window too small: it needs 80x24")
-	fits(t, m)
+	shows(t, m, "x", "window too small: it needs 80x24")
 }
 
 // Even the smallest window says that the screen is paused.
 func TestCompactWindowShowsPaused(t *testing.T) {
 	for _, o := range []Options{{}, {Sandbox: true}, {Sandbox: true, Replay: true, Environment: "production"}} {
 		r := seen(t, o, 40, 12)
-		press(r.Model, "space")
-		wantText(t, r.Model, "PAUSED: space resumes")
-		press(r.Model, "space", "[")
-		wantText(t, r.Model, " PAST ", "READ-ONLY")
-		fits(t, r.Model)
+		shows(t, r.Model, "space", "PAUSED: space resumes")
+		shows(t, r.Model, "space [", " PAST ", "READ-ONLY")
 	}
 }

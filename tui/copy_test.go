@@ -37,31 +37,25 @@ func TestCopyMenu(t *testing.T) {
 		{fixture.Hostile().ID, []string{"y"}, inspect.Escape(fixture.Hostile().ID.Path)},
 	} {
 		m := opened(t, Options{Commands: commands}, 80, 24, test.lock)
-		press(m, "y")
-		wantText(t, m, "Copy from "+test.lock.String()[:10], "path")
-		fits(t, m)
+		shows(t, m, "y", "Copy from "+test.lock.String()[:10], "path")
 		must.Equal(t, fmt.Sprint(press(m, test.keys...)()), test.want, "copied")
 		wantNoText(t, m, "Copy from")
 		wantText(t, m, "sent to the terminal's clipboard: ")
 	}
 	m := opened(t, Options{}, 80, 24, fixture.Orders().ID)
-	press(m, "y", "9", "esc")
-	wantNoText(t, m, "Copy from", "sent to")
+	hides(t, m, "y 9 esc", "Copy from", "sent to")
 }
 
 // The menu copies texts of the selected contender, not of the holder.
 func TestCopyUsesSelectedContender(t *testing.T) {
 	m := opened(t, Options{}, 80, 24, fixture.Orders().ID)
-	press(m, "j", "y")
-	wantText(t, m, "10.2.0.3:53122", "worker-7")
+	shows(t, m, "j y", "10.2.0.3:53122", "worker-7")
 	m = model(t, Options{}, 80, 24, fixture.Everything())
-	press(m, "j", "y")
-	wantText(t, m, "worker-3")
+	shows(t, m, "j y", "worker-3")
 }
 
 func TestCopyMenuIgnoresOtherKeys(t *testing.T) {
-	m := opened(t, Options{}, 120, 36, fixture.Orders().ID)
-	press(m, "y")
+	m := opened(t, Options{}, 120, 36, fixture.Orders().ID, "y")
 	for _, key := range []tea.KeyPressMsg{{}, keyPress("0"), keyPress("z"), keyPress("é")} {
 		must.True(t, send(m, key) == nil && m.HasDialog(), key, "does something")
 	}
@@ -79,8 +73,7 @@ func TestTheAdvisedCommandIsCopied(t *testing.T) {
 	}
 	s := snapshotOf(&l)
 	for _, keys := range [][]string{{"y"}, {"enter", "y"}} {
-		m := model(t, Options{}, 120, 36, s)
-		press(m, keys...)
+		m := model(t, Options{}, 120, 36, s, keys...)
 		wantText(t, m, "1  command  "+step.Command, "2  path")
 		must.Equal(t, fmt.Sprint(press(m, "1")()), step.Command, "copied")
 	}
@@ -90,13 +83,12 @@ func TestTheAdvisedCommandIsCopied(t *testing.T) {
 func TestNothingIsCopiedWithoutAClipboard(t *testing.T) {
 	t.Parallel()
 	for _, keys := range [][]string{{"y", "1"}, {"c", "y"}, {"b", "y"}, {"C", "y"}} {
-		m := model(t, Options{NoClipboard: "this is a test"}, 200, 50, fixture.Everything())
-		press(m, keys[0])
+		m := model(t, Options{NoClipboard: "this is a test"}, 200, 50, fixture.Everything(), keys[0])
 		if keys[0] == "c" {
 			makeClients(m)
 		}
 		must.True(t, press(m, keys[1:]...) == nil, keys, "copied something")
-		wantText(t, m, "not copied, this is a test: ")
+		wantIn(t, content(m), "not copied, this is a test: ")
 	}
 }
 
@@ -133,10 +125,8 @@ func TestTwoKeysExportATicket(t *testing.T) {
 	sick := snapshotOf(fixture.Orders())
 	for _, keys := range [][]string{{"Y"}, {"enter", "Y"}, {"f", "enter", "j", "Y"}} {
 		var file savedTicket
-		m := model(t, Options{Save: file.save}, 80, 24, sick)
-		press(m, keys...)
+		m := model(t, Options{Save: file.save}, 80, 24, sick, keys...)
 		wantText(t, m, "Ticket of zk:/locks/orders", "markdown", "json")
-		fits(t, m)
 		copied := exported(t, m, "enter")
 		parts := []string{"# stuck-holder: `zk:/locks/orders`", "`worker-3`", "`worker-7`", "2026-05-04T11:46:02.000Z", "Look at 10.2.0.2"}
 		wantIn(t, copied, parts...)
@@ -155,8 +145,7 @@ func TestATicketGoesToAFile(t *testing.T) {
 	} {
 		var file savedTicket
 		m := opened(t, Options{Save: file.save, NoClipboard: test.none}, 80, 24, fixture.Orders().ID)
-		press(m, "Y")
-		wantText(t, m, test.none)
+		shows(t, m, "Y", test.none)
 		exported(t, m, test.key)
 		must.Equal(t, file.name, test.name)
 		wantText(t, m, "written as", test.copied)
@@ -165,12 +154,10 @@ func TestATicketGoesToAFile(t *testing.T) {
 		}
 	}
 	fails := func(context.Context, string, string, string) (string, error) { return "", errors.New("disk full") }
-	m := opened(t, Options{Save: fails}, 80, 24, fixture.Orders().ID)
-	press(m, "Y")
+	m := opened(t, Options{Save: fails}, 80, 24, fixture.Orders().ID, "Y")
 	exported(t, m, "enter")
 	wantText(t, m, "not written: disk full; sent to the terminal's clipboard")
-	press(m, "Y", "9", "x", "esc")
-	wantNoText(t, m, "Ticket of", "sent to")
+	hides(t, m, "Y 9 x esc", "Ticket of", "sent to")
 }
 
 // A ticket that is too long for the terminal's clipboard only goes to a file.
@@ -191,6 +178,5 @@ func TestLongTicketGoesToFile(t *testing.T) {
 func TestNoTicketWithoutALock(t *testing.T) {
 	t.Parallel()
 	m := model(t, Options{}, 80, 24, snapshotOf())
-	press(m, "Y")
-	wantText(t, m, "no lock or finding is selected")
+	shows(t, m, "Y", "no lock or finding is selected")
 }

@@ -73,8 +73,7 @@ func eventsOf(m *Model) *events.Screen { return m.screens[screen.Events].(*event
 // withEvents is a model that shows the events screen.
 func withEvents(t *testing.T, o Options, width, height int, list ...inspect.Event) *Model {
 	t.Helper()
-	m := model(t, o, width, height, fixture.Everything())
-	press(m, "e")
+	m := model(t, o, width, height, fixture.Everything(), "e")
 	send(m, happening(list...))
 	return m
 }
@@ -127,10 +126,7 @@ func TestEventNamesGetTheRoom(t *testing.T) {
 			tt.event.At = fixture.Noon
 			m := withEvents(t, Options{}, tt.width, tt.height, tt.event)
 			wantText(t, m, tt.want...)
-			fits(t, m)
-			press(m, "p")
-			wantText(t, m, tt.want[len(tt.want)-1])
-			fits(t, m)
+			shows(t, m, "p", tt.want[len(tt.want)-1])
 		})
 	}
 }
@@ -157,17 +153,13 @@ func TestEventsFollow(t *testing.T) {
 	press(m, "/", "kind=released,handoff,expired,ended,forced,left,gone", "enter", "k")
 	send(m, happening(handoffs(31)[60:]...))
 	wantText(t, m, "↓ 4 new · G to follow / …", "forced,left,gone")
-	press(m, "esc", "G")
-	wantText(t, m, "newest below", "worker-31")
+	shows(t, m, "esc G", "newest below", "worker-31")
 	send(m, happening(handoffs(32)[62:]...))
 	wantText(t, m, "worker-32")
 	send(m, tea.MouseWheelMsg{Button: tea.MouseWheelUp})
 	wantText(t, m, "G to follow")
-	press(m, "g")
-	wantText(t, m, "worker-0 → worker-1")
-	press(m, "pgdown", "pgdown", "pgdown", "pgdown", "pgdown")
-	wantText(t, m, "newest below")
-	fits(t, m)
+	shows(t, m, "g", "worker-0 → worker-1")
+	shows(t, m, "pgdown pgdown pgdown pgdown pgdown", "newest below")
 }
 
 func TestEventsFilter(t *testing.T) {
@@ -205,43 +197,33 @@ func TestEventsFilter(t *testing.T) {
 		send(m, happening(allKinds()...))
 		must.Equal(t, len(eventsOf(m).Shown), 2*test.want, test.filter, "shows … events after twice as many")
 		if test.filter != "" {
-			press(m, "esc")
-			wantText(t, m, "26 events", "locks ▸ events")
+			shows(t, m, "esc", "26 events", "locks ▸ events")
 		}
-		press(m, "esc")
-		wantNoText(t, m, "▸ events")
+		hides(t, m, "esc", "▸ events")
 	}
 }
 
 func TestEventsOfOneLock(t *testing.T) {
 	m := model(t, Options{}, 120, 36, fixture.Everything())
 	send(m, happening(allKinds()...))
-	press(m, "e")
-	wantText(t, m, "13 events")
-	press(m, "g", "j", "j", "o")
-	wantText(t, m, "7 of 13 events", "only zk:/locks/orders", "o all locks")
-	press(m, "o")
-	wantNoText(t, m, "only zk:")
+	shows(t, m, "e", "13 events")
+	shows(t, m, "g j j o", "7 of 13 events", "only zk:/locks/orders", "o all locks")
+	hides(t, m, "o", "only zk:")
 	press(m, "esc")
 	goTo(m, screen.Events, screen.Subject{Lock: fixture.Readers().ID})
-	press(m, "o") // the newest is of another lock
-	wantText(t, m, "only zk:/locks/billing")
+	shows(t, m, "o", "only zk:/locks/billing") // the newest is of another lock
 	press(m, "o", "esc")
 	goTo(m, screen.Chain, screen.Subject{Lock: fixture.Readers().ID})
-	press(m, "e")
-	wantText(t, m, "1 of 13 events", "only zk:/locks/billing", "reader-2")
+	shows(t, m, "e", "1 of 13 events", "only zk:/locks/billing", "reader-2")
 	press(m, "o", "g")
 	at := *eventsOf(m).Current()
-	press(m, "G", "k", "k", "enter")
-	wantText(t, m, "locks ▸ chain", "zk:/locks/orders")
+	shows(t, m, "G k k enter", "locks ▸ chain", "zk:/locks/orders")
 	press(m, "esc")
 	must.Equal(t, eventsOf(m).Only, inspect.ID{}, "restricted while hidden")
 	must.True(t, !eventsOf(m).Follow && *eventsOf(m).Current() != at, "the cursor moved while hidden")
 	press(m, "G", "k", "k", "k", "k", "k", "k", "k", "k", "k", "k", "k") // the backend's
-	press(m, "o")
-	wantText(t, m, "this event has no lock")
-	press(m, "enter")
-	wantText(t, m, "▸ backends", "10.2.1.1:6379")
+	shows(t, m, "o", "this event has no lock")
+	shows(t, m, "enter", "▸ backends", "10.2.1.1:6379")
 }
 
 // Forgotten events are mentioned, and the cursor stays on one that is left.
@@ -257,7 +239,6 @@ func TestForgottenEventsAreMentioned(t *testing.T) {
 	must.Equal(t, len(s.Shown), len(m.events.List), "shown")
 	must.Equal(t, m.events.End(), 161*200, "seen")
 	wantText(t, m, " older not kept", "new · G to follow")
-	fits(t, m)
 	e, _ := m.events.At(s.Cursor)
 	must.True(t, e != nil, "the cursor is on a forgotten event")
 	lossy := happening(handoffs(1)...)
@@ -275,8 +256,7 @@ func TestEventsWhilePaused(t *testing.T) {
 	press(m, "space")
 	send(m, happening(handoffs(3)[4:]...))
 	wantText(t, m, "4 events")
-	press(m, "space")
-	wantText(t, m, "6 events")
+	shows(t, m, "space", "6 events")
 }
 
 // Until the cursor moves, keys go to the previously selected lock, not the newest event's. None acts
@@ -289,8 +269,7 @@ func TestFollowingKeepsSelectedLock(t *testing.T) {
 	press(m, "/", "appeared", "enter")
 	must.Equal(t, m.front().Selected().Lock, fixture.FreeLock().ID, "filtered")
 	for _, key := range []string{"x", "m"} {
-		press(m, key)
-		wantText(t, m, "the newest event changes by itself")
+		shows(t, m, key, "the newest event changes by itself")
 	}
 	press(m, "esc", "k")
 	must.Equal(t, m.front().Selected().Lock, fixture.FreeLock().ID)
@@ -307,8 +286,7 @@ func TestEmptyEventsSayWhy(t *testing.T) {
 	send(m, happening(inspect.Event{Kind: inspect.EventAppeared, At: fixture.Noon, Lock: fixture.FreeLock().ID}))
 	wantText(t, m, "No events of zk:/locks/orders since watching began.", "o shows the events of all locks.")
 	m.events.Add([]inspect.Event{{Lock: fixture.Orders().ID, At: m.now.Add(-5 * time.Minute)}})
-	press(m, "w")
-	wantText(t, m, "No events of zk:/locks/orders in the last 2m.", "w shows older ones.")
+	shows(t, m, "w", "No events of zk:/locks/orders in the last 2m.", "w shows older ones.")
 }
 
 func TestEventsMouse(t *testing.T) {
@@ -359,14 +337,12 @@ func TestEventsHaveAWindowAndGroups(t *testing.T) {
 	t.Parallel()
 	now := fixture.Noon
 	m := withEvents(t, Options{Now: func() time.Time { return now }}, 160, 40, append(allKinds(), handoffs(30)...)...)
-	press(m, "w")
-	wantText(t, m, "72 of 73 events", "last 2m", "w 2m/10m/all")
+	shows(t, m, "w", "72 of 73 events", "last 2m", "w 2m/10m/all")
 	wantNoText(t, m, "lock found")
 	now = now.Add(100 * time.Second)
 	send(m, tickedMsg{m.ticking})
 	wantText(t, m, "61 of 73 events")
-	press(m, "w", "w", "p")
-	wantText(t, m, "73 events", "grouped", "COUNT", "  31", "worker-30")
+	shows(t, m, "w w p", "73 events", "grouped", "COUNT", "  31", "worker-30")
 	must.Equal(t, len(eventsOf(m).Shown), 13, "rows")
 	press(m, "p")
 	must.Equal(t, len(eventsOf(m).Shown), 73, "p does not end the grouping")
@@ -374,8 +350,7 @@ func TestEventsHaveAWindowAndGroups(t *testing.T) {
 	wantText(t, m, "type /kind=trouble to see only trouble")
 	m.events.Keep = 10
 	m.events.Add(handoffs(30))
-	press(m, "w")
-	wantText(t, m, "last 2m", "older than 11:59:57 not kept")
+	shows(t, m, "w", "last 2m", "older than 11:59:57 not kept")
 }
 
 // A client has the same name in all rows, without its domain if two full names do not fit a handoff.
@@ -395,16 +370,13 @@ func TestEventsNameClientsConsistently(t *testing.T) {
 	deliver(m, &s)
 	wantText(t, m, "web-3:2211:5d0492b3 → web-4:2212:5d0492b4")
 	wantNoText(t, m, "web-3.prod", "web-4.prod")
-	fits(t, m)
 }
 
 // An empty list of events names the key for each of its restrictions.
 func TestEmptyEventsNameBothKeys(t *testing.T) {
 	m := withEvents(t, Options{}, 80, 24, handoffs(3)...)
-	press(m, "k", "o", "/", "zzz")
-	wantText(t, m, "esc clears the filter.") // which takes the other keys
+	shows(t, m, "k o / zzz", "esc clears the filter.") // which takes the other keys
 	press(m, "enter")
 	wantText(t, m, "No events of zk:/locks/orders match the filter", "esc clears the filter, o shows the events of all locks")
-	press(m, "esc")
-	wantText(t, m, "only zk:/locks/orders")
+	shows(t, m, "esc", "only zk:/locks/orders")
 }

@@ -32,11 +32,9 @@ func TestRedlockNamesItsHolder(t *testing.T) {
 		s.ClockKnown, s.ClockOffset = true, time.Millisecond
 	}
 	for _, width := range []int{80, 120, 160} {
-		m := model(t, Options{}, width, 30, inspect.NewSnapshot(fixture.Noon, list, []*inspect.Lock{l}))
-		press(m, "enter")
+		m := model(t, Options{}, width, 30, inspect.NewSnapshot(fixture.Noon, list, []*inspect.Lock{l}), "enter")
 		wantText(t, m, "cart-1 has held it for 2.4s: 4 of 5 votes, can lose 1 · valid 7.9s", "?        connection refused", "● yes    cart-1")
 		wantNoText(t, m, "ROLE", "  UP", "dial tcp", "clock")
-		fits(t, m)
 	}
 }
 
@@ -81,9 +79,7 @@ func TestUncheckedClockAgesAreMarked(t *testing.T) {
 		wantText(t, m, " "+one.mark+"1h00m")
 		goTo(m, screen.Chain, screen.Subject{Lock: l.ID})
 		wantText(t, m, "longest wait "+one.mark+"1h00m", "  "+one.mark+"1h00m ")
-		press(m, "j")
-		wantText(t, m, "in the queue for "+one.mark+"1h00m")
-		fits(t, m)
+		shows(t, m, "j", "in the queue for "+one.mark+"1h00m")
 	}
 }
 
@@ -96,10 +92,8 @@ func TestHostsHaveTheirNames(t *testing.T) {
 	l.Holders[0].Owner.Client = "10.0.9.7:50312"
 	s := snapshotOf(l).WithHosts(&inspect.Hosts{Rules: []inspect.HostRule{rule}})
 	m := model(t, Options{}, 120, 36, s)
-	press(m, "enter")
-	wantText(t, m, "billing-1:50312", "10.0.9.7:50312", "named billing-1")
-	press(m, "esc", "/", "client=billing", "enter")
-	wantText(t, m, "/locks/a")
+	shows(t, m, "enter", "billing-1:50312", "10.0.9.7:50312", "named billing-1")
+	shows(t, m, "esc / client=billing enter", "/locks/a")
 }
 
 // A domain that all hosts share is left out only in lists where names would be cut.
@@ -114,8 +108,7 @@ func TestCutNamesOmitSharedDomain(t *testing.T) {
 	m := model(t, Options{}, 60, 24, s)
 	wantText(t, m, "app-1:4001")
 	wantNoText(t, m, "app-1.prod")
-	press(m, "enter")
-	wantText(t, m, "app-0:4001", "● app-0.production.example.net:4001")
+	shows(t, m, "enter", "app-0:4001", "● app-0.production.example.net:4001")
 	press(m, "esc", "c")
 	makeClients(m)
 	wantText(t, m, "app-1:4001")

@@ -54,8 +54,7 @@ func chosenRule(m *Model) string {
 // withFindings is a model that shows the findings.
 func withFindings(t *testing.T, o Options, width, height int, s *inspect.Snapshot) *Model {
 	t.Helper()
-	m := model(t, o, width, height, s)
-	press(m, "f")
+	m := model(t, o, width, height, s, "f")
 	return m
 }
 
@@ -89,8 +88,7 @@ func TestFindingsAreListed(t *testing.T) {
 	fits(t, m)
 	press(m, "j", "j", "enter")
 	wantText(t, m, "▾ missing-watch", "4 on 2 locks", "missing-watch of w-9", "zk:/locks/more", "the first of 4 · reported ")
-	press(m, "j")
-	wantText(t, m, "contender  w-1")
+	shows(t, m, "j", "contender  w-1")
 	press(m, "k", "enter")
 	must.Same(t, findingRows(m), want)
 }
@@ -139,8 +137,7 @@ func TestFindingsAreSorted(t *testing.T) {
 		{"s", "rule", "blind"},
 		{"S", "rule, reversed", "thin-margin"},
 	} {
-		press(m, want.key)
-		wantText(t, m, "sort: "+want.order)
+		shows(t, m, want.key, "sort: "+want.order)
 		must.Equal(t, first(), want.first, want.order, "first")
 		must.Equal(t, chosenRule(m), "stuck-holder", want.order, "moves the cursor")
 		must.Contain(t, splitLines(content(m))[lineOf(m)], "stuck-holder", want.order, "the cursor's line")
@@ -149,8 +146,7 @@ func TestFindingsAreSorted(t *testing.T) {
 	press(m, "/", "!stuck-holder !blind", "enter")
 	must.True(t, len(findingRows(m)) >= 4, "too few rows")
 	wantNone(t, strings.Join(findingRows(m), "\n"), "stuck-holder", "blind")
-	press(m, "esc", "s")
-	wantNoText(t, m, "sort:")
+	hides(t, m, "esc s", "sort:")
 	must.Equal(t, first(), "deadlock", "worst first")
 }
 
@@ -172,8 +168,7 @@ func TestTheOldestFindingsFirst(t *testing.T) {
 
 func TestFindingsOpen(t *testing.T) {
 	m := withFindings(t, Options{}, 120, 36, allFindings())
-	press(m, "g", "enter")
-	wantText(t, m, "locks ▸ chain", "zk:/locks/ring-a")
+	shows(t, m, "g enter", "locks ▸ chain", "zk:/locks/ring-a")
 	press(m, "esc")
 	must.Equal(t, chosenRule(m), "deadlock", "the cursor moved while hidden")
 	press(m, "esc")
@@ -184,13 +179,11 @@ func TestFindingsOpen(t *testing.T) {
 		goTo(m, screen.Chain, screen.Subject{Lock: lock})
 		press(m, "f")
 		must.Equal(t, chosenRule(m), want, "from", lock)
-		press(m, "esc")
-		wantText(t, m, "locks ▸ chain")
+		shows(t, m, "esc", "locks ▸ chain")
 	}
 	m = model(t, Options{}, 120, 36, allFindings())
 	goTo(m, screen.Findings, screen.Subject{})
-	press(m, "j", "enter")
-	wantText(t, m, "locks ▸ backends", "eviction-risk", "10.2.1.1:6379")
+	shows(t, m, "j enter", "locks ▸ backends", "eviction-risk", "10.2.1.1:6379")
 	m = model(t, Options{}, 120, 36, allFindings())
 	goTo(m, screen.Findings, screen.Subject{Lock: fixture.Orders().ID})
 	must.True(t, m.front().Selected().Owner != inspect.Identity{}, "a finding that names its contender selects none")
@@ -213,8 +206,7 @@ func TestFindingsKeepTimeAndCursor(t *testing.T) {
 	deliver(m, s)
 	must.Same(t, findingRows(m), []string{"ghost-owner zk:/locks/orders", "stuck-holder zk:/locks/orders"})
 	wantText(t, m, "✖ 1 critical · ▲ 1 warning", "another message", "reported 1m30s ago")
-	press(m, "k")
-	wantText(t, m, "reported 0s ago")
+	shows(t, m, "k", "reported 0s ago")
 }
 
 // A deadlock stays on its other locks when its first lock is freed first.
@@ -263,9 +255,7 @@ func TestEmptyFindingsSayWhy(t *testing.T) {
 	m := withFindings(t, Options{}, 80, 24, well(fixture.Backends()[:1]))
 	wantText(t, m, "no findings · 2 locks", "Nothing wrong that we can see.")
 	wantNoText(t, m, "not all could", "cannot see")
-	press(m, "enter", "j", "G", "tab", "y", "/", "x", "enter")
-	wantText(t, m, "Nothing wrong that we can see.")
-	fits(t, m)
+	shows(t, m, "enter j G tab y / x enter", "Nothing wrong that we can see.")
 	m = withFindings(t, Options{}, 80, 24, well(fixture.Backends()))
 	wantText(t, m, "? partial view", "What we cannot see:", "redis is degraded", "10.2.1.5:6379: no answer")
 	busy := fixture.Backends()[:1]
@@ -273,8 +263,7 @@ func TestEmptyFindingsSayWhy(t *testing.T) {
 	m = withFindings(t, Options{}, 80, 24, well(busy))
 	wantText(t, m, "still scanning, 214 so far", "Still scanning: 214")
 	m = model(t, Options{}, 80, 24, nil)
-	press(m, "f")
-	wantText(t, m, "Nothing is known yet.")
+	shows(t, m, "f", "Nothing is known yet.")
 	wantNoText(t, m, "nothing wrong")
 }
 
@@ -283,14 +272,11 @@ func TestFindingDetailsScroll(t *testing.T) {
 	goTo(m, screen.Findings, screen.Subject{Lock: fixture.Orders().ID})
 	wantText(t, m, "more lines, tab", "do   see what worker-3 is doing")
 	wantNoText(t, m, "waiters")
-	press(m, "tab")
-	wantText(t, m, "tab: to the list")
+	shows(t, m, "tab", "tab: to the list")
 	press(m, "j", "j", "j", "j", "j", "j", "j", "j", "j", "j", "j", "j", "j", "j", "j", "j")
 	wantText(t, m, "waiters", `evil\u{1b}]52;c;AAAA\u{7}\u{202e}`, "hold p99", "21s", "13m58s ago (11:46:02)")
 	must.Equal(t, chosenRule(m), "stuck-holder", "the list moved")
-	press(m, "tab", "j")
-	wantText(t, m, "thin-margin", "10.2.1.4:6379 absent")
-	fits(t, m)
+	shows(t, m, "tab j", "thin-margin", "10.2.1.4:6379 absent")
 }
 
 func TestFindingsMouse(t *testing.T) {
@@ -324,16 +310,13 @@ func TestOpenedGroupListsEveryFinding(t *testing.T) {
 	m := model(t, Options{}, 120, 36, manyFindings(2000))
 	goTo(m, screen.Findings, screen.Subject{})
 	wantText(t, m, "▲ 2000 warnings", "missing-watch", "on 2,000 locks", "on 2,000 locks")
-	press(m, "enter", "G")
-	wantText(t, m, "/locks/001999")
-	fits(t, m)
+	shows(t, m, "enter G", "/locks/001999")
 }
 
 // If there are many findings, a filter runs in a command, and only the newest result counts.
 func TestFilterOfManyFindings(t *testing.T) {
 	t.Parallel()
-	m := model(t, Options{}, 120, 36, manyFindings(2000))
-	press(m, "f", "enter", "/")
+	m := model(t, Options{}, 120, 36, manyFindings(2000), "f", "enter", "/")
 	first := press(m, "1")
 	second := press(m, "2")
 	wantText(t, m, "on 2,000 locks") // until the answer arrives
@@ -357,8 +340,7 @@ func TestFilterOfManyFindings(t *testing.T) {
 	wantText(t, m, "/locks/000127", "/locks/001127", "/locks/001270")
 	wantNoText(t, m, "777712", "000012")
 	fourth := press(m, "backspace")
-	press(m, "esc") // everything is shown at once
-	wantText(t, m, "on 2,000 locks")
+	shows(t, m, "esc", "on 2,000 locks") // everything is shown at once
 	send(m, answers(fourth)...)
 	wantText(t, m, "on 2,000 locks")
 }

@@ -149,8 +149,7 @@ func everyHintWorks(t *testing.T, m *Model, open func() *Model) {
 func TestDialogFooterHintsAreClickable(t *testing.T) {
 	for _, e := range screenList() {
 		m := onScreen(t, Options{}, e.name, 200, 50, true)
-		press(m, "?")
-		wantText(t, m, "Keys of this screen")
+		shows(t, m, "?", "Keys of this screen")
 		send(m, tea.MouseClickMsg{X: 1, Y: 49, Button: tea.MouseLeft}) // esc close
 		wantNoText(t, m, "Keys of this screen")
 	}
@@ -158,8 +157,7 @@ func TestDialogFooterHintsAreClickable(t *testing.T) {
 
 // Two escapes that arrive together count twice, and one that arrives with a letter counts.
 func TestNoEscapeIsLost(t *testing.T) {
-	m := opened(t, Options{}, 120, 36, fixture.Orders().ID)
-	press(m, "?")
+	m := opened(t, Options{}, 120, 36, fixture.Orders().ID, "?")
 	send(m, tea.KeyPressMsg{Code: tea.KeyEscape, Mod: tea.ModAlt})
 	must.True(t, !m.HasDialog(), "the dialog is open")
 	must.Equal(t, m.inFront, screen.Locks, "in front")
@@ -173,8 +171,7 @@ func TestNoEscapeIsLost(t *testing.T) {
 // esc does nothing.
 func TestDigitsAndHome(t *testing.T) {
 	for i, e := range screenList() {
-		m := model(t, Options{}, 120, 36, fixture.Everything())
-		press(m, "b", "f", string(rune('1'+i)))
+		m := model(t, Options{}, 120, 36, fixture.Everything(), "b", "f", string(rune('1'+i)))
 		must.Equal(t, m.inFront, e.name, i+1, "opens")
 		fits(t, m)
 		press(m, "H")
@@ -199,17 +196,13 @@ func TestHelpSearches(t *testing.T) {
 	m := model(t, Options{}, 200, 50, fixture.Everything())
 	send(m, tea.KeyPressMsg{Code: tea.KeyF1})
 	wantText(t, m, "Everywhere", "reverse the order", "at least")
-	press(m, "/", "filter")
-	wantText(t, m, "filter: show only locks")
+	shows(t, m, "/ filter", "filter: show only locks")
 	wantNoText(t, m, "reverse the order")
-	fits(t, m)
-	press(m, "esc")
-	wantText(t, m, "reverse the order")
+	shows(t, m, "esc", "reverse the order")
 	press(m, "/", "at least")
 	wantText(t, m, "≥ at least")
 	wantNoText(t, m, "Everywhere", "no watch")
-	press(m, "xyz")
-	wantText(t, m, "no key or symbol matches")
+	shows(t, m, "xyz", "no key or symbol matches")
 }
 
 // Keys of other screens and of the filter leave the comparison, and other keys do not.
@@ -231,8 +224,7 @@ func TestScreenKeysLeaveComparison(t *testing.T) {
 // Screens that need a lock show the last selected one, however they are opened.
 func TestScreensRememberTheLock(t *testing.T) {
 	for key, name := range map[string]screen.Name{"L": screen.Lab, "t": screen.Timeline} {
-		m := model(t, Options{}, 120, 36, fixture.Everything())
-		press(m, "j", "b", key)
+		m := model(t, Options{}, 120, 36, fixture.Everything(), "j", "b", key)
 		must.Equal(t, m.inFront, name, key, "opens")
 		must.Equal(t, m.front().Selected().Lock, fixture.Orders().ID, key, "is about")
 		wantText(t, m, "/locks/orders")
@@ -245,10 +237,8 @@ func TestHelpFits(t *testing.T) {
 	for _, e := range screenList() {
 		m := model(t, Options{Lab: newFakeLab(), Release: newFakeReleaser().of, Scenes: twoScenes()}, 120, 36, fixture.Everything())
 		goTo(m, e.name, screen.Subject{Lock: fixture.Orders().ID})
-		press(m, "?")
-		wantText(t, m, "Everywhere", "Symbols", "about; the clock")
+		shows(t, m, "?", "Everywhere", "Symbols", "about; the clock")
 		wantNoText(t, m, "more lines")
-		fits(t, m)
 	}
 }
 
@@ -332,20 +322,17 @@ func TestEscLeavesThePaneFirst(t *testing.T) {
 // If esc has two effects, the footer shows the first.
 func TestFooterListsEachKeyOnce(t *testing.T) {
 	t.Parallel()
-	m := model(t, Options{}, 120, 36, fixture.Everything())
-	press(m, "f", "/", "stuck", "enter")
+	m := model(t, Options{}, 120, 36, fixture.Everything(), "f", "/", "stuck", "enter")
 	wantIn(t, foot(m), "esc clear filter", "h back")
 	must.Equal(t, strings.Count(foot(m), "esc "), 1, foot(m))
-	press(m, "n", "esc")
-	wantNoText(t, m, "esc clear filter")
+	hides(t, m, "n esc", "esc clear filter")
 }
 
 // The filter of clients has the same keys as all others.
 func TestClientsHaveTheFilterKeys(t *testing.T) {
 	t.Parallel()
 	m := inClients(t, Options{}, 120, 36, fixture.BlockedClients(t), screen.Subject{})
-	press(m, "/", "jobs", "enter", "n")
-	wantNoText(t, m, "no filter is on")
+	hides(t, m, "/ jobs enter n", "no filter is on")
 	wantText(t, m, "esc clear filter")
 	press(m, "h")
 	must.Equal(t, m.inFront, screen.Locks, "h leads to")

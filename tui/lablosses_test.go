@@ -18,8 +18,7 @@ func TestLossClearsEarlierMessages(t *testing.T) {
 	f := newFakeLab()
 	m := taken(t, f)
 	settle(t, m, press(m, "i"))
-	settle(t, m, press(m, "r"))
-	wantText(t, m, "still held")
+	settles(t, m, "r", "still held")
 	expire(m, f)
 	wantText(t, m, "LOST  zk:/locks/orders")
 	wantNoText(t, m, "still held")
@@ -38,11 +37,9 @@ func TestLossIsLoudOnEveryScreen(t *testing.T) {
 	press(m, "esc")
 	expire(m, f)
 	wantText(t, m, "LOST  zk:/locks/orders", "session has expired", "Stop the work that it protects")
-	press(m, "enter", "q", "esc") // typed before it could be read
-	wantText(t, m, "LOST  zk:/locks/orders")
+	shows(t, m, "enter q esc", "LOST  zk:/locks/orders") // typed before it could be read
 	sink(m)
-	press(m, "enter", "L")
-	wantText(t, m, "LOST: zookeeper session has expired; r clears it")
+	shows(t, m, "enter L", "LOST: zookeeper session has expired; r clears it")
 	wantNoText(t, m, "HOLDING", "Stop the work that it protects")
 	press(m, "r")
 	must.Equal(t, f.counted("release"), 0, "a lost lock was released")
@@ -65,14 +62,12 @@ func TestLossDuringDialogStaysVisible(t *testing.T) {
 				sink(m) // a flash would pass by then
 				send(m, tickedMsg{m.ticking})
 				wantText(t, m, " LOST  zk:/locks/orders: zookeeper session has expired")
-				fits(t, m)
 			}
 			for range keys {
 				press(m, "esc")
 			}
 			wantText(t, m, "LOST  zk:/locks/orders", "Stop the work that it protects", "Close")
-			press(m, "esc")
-			wantNoText(t, m, "LOST  zk:", "must stop")
+			hides(t, m, "esc", "LOST  zk:", "must stop")
 		})
 	}
 }
@@ -85,10 +80,8 @@ func TestManyLossesShareOneBox(t *testing.T) {
 	}
 	press(m, "j")
 	wantText(t, m, "LOST  zk:/locks/0", "LOST  zk:/locks/2", "more: the Lab lists them", "Stop the work that it protects", "Close")
-	fits(t, m)
 	m.options.Now = func() time.Time { return fixture.In(ackDelay) }
-	press(m, "?", "esc")
-	wantNoText(t, m, "LOST")
+	hides(t, m, "? esc", "LOST")
 	send(m, tea.WindowSizeMsg{Width: 60, Height: 10})
 	m.losses = []screen.Loss{{Lock: fixture.Orders().ID, Why: "why", At: fixture.Noon}}
 	wantText(t, m, "LOST: zk:/locks/orders")
@@ -98,8 +91,7 @@ func TestQuitAsksWhenSomethingIsHeld(t *testing.T) {
 	t.Parallel()
 	f := newFakeLab()
 	m := taken(t, f)
-	press(m, "q")
-	wantText(t, m, "You hold 1 lock here", "Quitting releases what you hold")
+	shows(t, m, "q", "You hold 1 lock here", "Quitting releases what you hold")
 	press(m, "esc")
 	for _, key := range []string{"enter", "esc", "q"} {
 		refuses(t, m, "q", key)
@@ -137,8 +129,7 @@ func TestInterruptKeepsTheDialogBelowAlive(t *testing.T) {
 	press(m, "ctrl+c")
 	settle(t, m, asked)
 	wantText(t, m, "You hold 1 lock here")
-	press(m, "esc")
-	wantText(t, m, "Type the path")
+	shows(t, m, "esc", "Type the path")
 }
 
 func TestSmallWindowRefusesQuitWhileHolding(t *testing.T) {

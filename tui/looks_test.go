@@ -142,8 +142,7 @@ func TestThemeKey(t *testing.T) {
 	send(m, tea.ColorProfileMsg{Profile: trueColor}, tea.BackgroundColorMsg{Color: color.Black})
 	seen := map[string]bool{}
 	for _, name := range []string{theme.Dark, theme.Light, theme.HighContrast, theme.ColourBlind, theme.Auto} {
-		press(m, "T")
-		wantText(t, m, "theme: "+name)
+		shows(t, m, "T", "theme: "+name)
 		must.Equal(t, m.View().BackgroundColor != nil, name == theme.Light, name, "has a background on a dark terminal")
 		m.flashText = ""
 		frame := m.View().Content
@@ -152,6 +151,5 @@ func TestThemeKey(t *testing.T) {
 		fits(t, m)
 	}
 	plain := model(t, Options{}, 80, 24, fixture.Everything())
-	press(plain, "T")
-	wantText(t, plain, "NO_COLOR")
+	shows(t, plain, "T", "NO_COLOR")
 }

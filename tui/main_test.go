@@ -55,14 +55,15 @@ func plain(o Options) Options {
 	return o
 }
 
-// model returns a model with a window and, unless nil, a snapshot.
-func model(t *testing.T, o Options, width, height int, s *inspect.Snapshot) *Model {
+// model returns a model with a window and, unless nil, a snapshot, after these keys.
+func model(t *testing.T, o Options, width, height int, s *inspect.Snapshot, keys ...string) *Model {
 	t.Helper()
 	m := New(t.Context(), plain(o))
 	send(m, tea.WindowSizeMsg{Width: width, Height: height})
 	if s != nil {
 		deliver(m, s)
 	}
+	press(m, keys...)
 	return m
 }
 
@@ -119,8 +120,10 @@ func goTo(m *Model, to screen.Name, about screen.Subject) {
 }
 
 // content is the screen as text, without trailing blanks.
-func content(m *Model) string {
-	lines := strings.Split(ansi.Strip(m.View().Content), "\n")
+func content(m *Model) string { return textOf(m.View().Content) }
+
+func textOf(frame string) string {
+	lines := splitLines(ansi.Strip(frame))
 	for i := range lines {
 		lines[i] = strings.TrimRight(lines[i], " ")
 	}
@@ -133,14 +136,44 @@ func foot(m *Model) string {
 	return lines[len(lines)-1]
 }
 
+// wantText reports texts that are not on the screen, and a frame that does not fit.
 func wantText(t *testing.T, m *Model, texts ...string) {
 	t.Helper()
-	wantIn(t, content(m), texts...)
+	wantIn(t, textOf(fits(t, m)), texts...)
 }
 
+// wantNoText reports texts that are on the screen, and a frame that does not fit.
 func wantNoText(t *testing.T, m *Model, texts ...string) {
 	t.Helper()
-	wantNone(t, content(m), texts...)
+	wantNone(t, textOf(fits(t, m)), texts...)
+}
+
+// shows presses keys, separated by spaces, and wants texts on the screen.
+func shows(t *testing.T, m *Model, keys string, texts ...string) {
+	t.Helper()
+	press(m, strings.Fields(keys)...)
+	wantText(t, m, texts...)
+}
+
+// hides presses keys, and wants no such text on the screen.
+func hides(t *testing.T, m *Model, keys string, texts ...string) {
+	t.Helper()
+	press(m, strings.Fields(keys)...)
+	wantNoText(t, m, texts...)
+}
+
+// runs presses keys, runs their command, and wants texts on the screen.
+func runs(t *testing.T, m *Model, keys string, texts ...string) {
+	t.Helper()
+	run(t, m, press(m, strings.Fields(keys)...))
+	wantText(t, m, texts...)
+}
+
+// settles presses keys, settles their command, and wants texts on the screen.
+func settles(t *testing.T, m *Model, keys string, texts ...string) {
+	t.Helper()
+	settle(t, m, press(m, strings.Fields(keys)...))
+	wantText(t, m, texts...)
 }
 
 // wantIn reports the parts that a text lacks.

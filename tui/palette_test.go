@@ -58,12 +58,10 @@ func TestPaletteRunsChosenEntry(t *testing.T) {
 		{"closed", "orders", []string{"esc"}, []string{"sort: worst"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			m := model(t, Options{}, 80, 24, fixture.Everything())
-			press(m, ":", test.typed)
+			m := model(t, Options{}, 80, 24, fixture.Everything(), ":", test.typed)
 			fits(t, m)
 			press(m, test.keys...)
 			wantText(t, m, test.want...)
-			fits(t, m)
 		})
 	}
 }
@@ -74,14 +72,12 @@ func TestPaletteShowsLongNames(t *testing.T) {
 	l := fixture.Orders()
 	l.ID.Path = "/locks/reports/daily-aggregation-of-customer-ledgers"
 	m := model(t, Options{}, 120, 36, snapshotOf(l))
-	press(m, ":", "ledgers")
-	wantText(t, m, "▸ zk:/locks/reports/daily-aggregation-of-customer-ledgers  ")
+	shows(t, m, ": ledgers", "▸ zk:/locks/reports/daily-aggregation-of-customer-ledgers  ")
 }
 
 func TestPaletteExplainsDisabledActions(t *testing.T) {
 	m := opened(t, Options{}, 120, 36, fixture.Orders().ID)
-	press(m, ":", "force")
-	wantText(t, m, "force-release", "read-only: start with --write")
+	shows(t, m, ": force", "force-release", "read-only: start with --write")
 	press(m, "enter")
 	must.True(t, m.HasDialog(), "the palette is closed")
 	must.Equal(t, m.flashText, "read-only: start with --write", "flash")
@@ -105,8 +101,7 @@ func TestPaletteSearchesManyLocks(t *testing.T) {
 	send(m, late())
 	wantText(t, m, "zk:/app-001/lock-000001")
 	wantNoText(t, m, "searching")
-	press(m, "enter")
-	wantText(t, m, "▸ chain", "zk:/app-001/lock-000001")
+	shows(t, m, "enter", "▸ chain", "zk:/app-001/lock-000001")
 }
 
 func TestLockSearchListsBestMatchesFirst(t *testing.T) {
@@ -124,19 +119,14 @@ func TestLockSearchListsBestMatchesFirst(t *testing.T) {
 func TestHelpScrolls(t *testing.T) {
 	t.Parallel()
 	m := model(t, Options{}, 80, 24, fixture.Everything())
-	press(m, "?")
-	wantText(t, m, "Keys of this screen: locks", "more lines", "up/down scroll")
+	shows(t, m, "?", "Keys of this screen: locks", "more lines", "up/down scroll")
 	wantNoText(t, m, "does not watch")
-	press(m, "G")
-	wantText(t, m, "no watch", "unmute findings: turn")
+	shows(t, m, "G", "no watch", "unmute findings: turn")
 	wantNoText(t, m, "more lines")
 	send(m, tea.MouseWheelMsg{Button: tea.MouseWheelUp})
 	wantText(t, m, "more lines")
-	fits(t, m)
-	press(m, "g")
-	wantText(t, m, "Keys of this screen")
-	press(m, "esc")
-	wantNoText(t, m, "Everywhere")
+	shows(t, m, "g", "Keys of this screen")
+	hides(t, m, "esc", "Everywhere")
 }
 
 func TestWelcome(t *testing.T) {
@@ -198,10 +188,8 @@ func TestAnotherPalettesAnswerIsDropped(t *testing.T) {
 func TestPaletteRefusesOutdatedActions(t *testing.T) {
 	f := newFakeReleaser()
 	m := opened(t, Options{Release: f.of}, 120, 36, fixture.Orders().ID)
-	press(m, ":", "force-release")
-	wantNoText(t, m, "the lock is gone")
+	hides(t, m, ": force-release", "the lock is gone")
 	deliver(m, snapshotOf(fixture.FreeLock()))
-	press(m, "enter")
-	wantText(t, m, "the lock is gone")
+	shows(t, m, "enter", "the lock is gone")
 	must.Equal(t, len(f.requests), 0, "asked for", f.requests)
 }

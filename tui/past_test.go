@@ -60,45 +60,34 @@ func TestScrubbing(t *testing.T) {
 	t.Parallel()
 	r := seen(t, Options{}, 120, 36)
 	wantText(t, r.Model, "worker-12")
-	press(r.Model, "{")
-	wantText(t, r.Model, " PAST ", "12:00:05", "1m00s ago, paused", "12:00:00 ", "space plays", "worker-1 ")
+	shows(t, r.Model, "{", " PAST ", "12:00:05", "1m00s ago, paused", "12:00:00 ", "space plays", "worker-1 ")
 	wantNoText(t, r.Model, "worker-12")
-	fits(t, r.Model)
 	for _, keys := range [][]string{{"enter"}, {"t"}, {"c"}, {"f"}, {"b"}} {
 		press(r.Model, keys...)
-		fits(t, r.Model)
 		wantNoText(t, r.Model, "worker-12", "worker-2")
 		wantText(t, r.Model, " PAST ", "1m00s ago")
 	}
-	press(r.Model, "e")
-	wantText(t, r.Model, "worker-1 ", "2 events")
+	shows(t, r.Model, "e", "worker-1 ", "2 events")
 	wantNoText(t, r.Model, "worker-2 ")
-	press(r.Model, "]")
-	wantText(t, r.Model, "12:00:10", "worker-2 ", "3 events")
-	press(r.Model, "[", "[")
-	wantText(t, r.Model, "12:00:00", "1 event")
-	press(r.Model, "[")
-	wantText(t, r.Model, "no history before 12:00:00")
-	press(r.Model, "backspace")
-	wantNoText(t, r.Model, " PAST ", "ago, stands")
+	shows(t, r.Model, "]", "12:00:10", "worker-2 ", "3 events")
+	shows(t, r.Model, "[ [", "12:00:00", "1 event")
+	shows(t, r.Model, "[", "no history before 12:00:00")
+	hides(t, r.Model, "backspace", " PAST ", "ago, stands")
 	wantText(t, r.Model, "13 events")
-	press(r.Model, "}")
-	wantText(t, r.Model, "already live")
+	shows(t, r.Model, "}", "already live")
 }
 
 // The past plays at its speed, stops on request, and ends at the present, which has moved on meanwhile.
 func TestPlayingThePast(t *testing.T) {
 	t.Parallel()
 	r := seen(t, Options{}, 120, 36)
-	press(r.Model, "enter", "{", "space")
-	wantText(t, r.Model, "plays x1", "space stops")
+	shows(t, r.Model, "enter { space", "plays x1", "space stops")
 	r.wait(6 * time.Second)
 	wantText(t, r.Model, "12:00:11", "worker-2 ")
 	press(r.Model, ">", ">")
 	r.wait(5 * time.Second)
 	wantText(t, r.Model, "12:00:31", "plays x4", "worker-6 ")
-	press(r.Model, "<", "<", "<", "<", "<")
-	wantText(t, r.Model, "plays x1/4")
+	shows(t, r.Model, "< < < < <", "plays x1/4")
 	r.wait(4 * time.Second)
 	wantText(t, r.Model, "12:00:32")
 	press(r.Model, "space")
@@ -106,8 +95,7 @@ func TestPlayingThePast(t *testing.T) {
 	wantText(t, r.Model, "12:00:32", "paused")
 	r.handOver(99)
 	wantNoText(t, r.Model, "worker-99")
-	press(r.Model, "]", "]")
-	wantText(t, r.Model, "12:00:42")
+	shows(t, r.Model, "] ]", "12:00:42")
 	press(r.Model, ">", ">", ">", ">", ">", ">", ">", ">", "space")
 	r.wait(10 * time.Second)
 	wantNoText(t, r.Model, " PAST ")
@@ -119,15 +107,12 @@ func TestPlayingThePast(t *testing.T) {
 func TestScrubbingAPause(t *testing.T) {
 	t.Parallel()
 	r := seen(t, Options{}, 120, 36)
-	press(r.Model, "space")
-	wantText(t, r.Model, "PAUSED: space resumes")
+	shows(t, r.Model, "space", "PAUSED: space resumes")
 	r.handOver(50)
 	r.at = r.at.Add(10 * time.Second)
 	wantNoText(t, r.Model, "worker-50")
-	press(r.Model, "[")
-	wantText(t, r.Model, " PAST ")
-	press(r.Model, "backspace")
-	wantText(t, r.Model, "worker-50")
+	shows(t, r.Model, "[", " PAST ")
+	shows(t, r.Model, "backspace", "worker-50")
 	must.Equal(t, r.Log().End(), 14, "events")
 	must.True(t, !r.Paused(), "still paused")
 }
@@ -154,8 +139,7 @@ func TestThePastIsSaved(t *testing.T) {
 		kept = p
 		return "/tmp/it's.jsonl", fails
 	}}, 120, 36)
-	press(r.Model, "R")
-	wantText(t, r.Model, "Save what was seen since 12:00:00", "[ Save ]", "lockscope-past-TIME.jsonl")
+	shows(t, r.Model, "R", "Save what was seen since 12:00:00", "[ Save ]", "lockscope-past-TIME.jsonl")
 	refuses(t, r.Model, "tab", "enter") // Cancel
 	cmd := press(r.Model, "R", "enter")
 	wantText(t, r.Model, "saving")
@@ -168,8 +152,7 @@ func TestThePastIsSaved(t *testing.T) {
 	send(r.Model, press(r.Model, "R", "enter")())
 	wantText(t, r.Model, "not saved: disk full")
 	m := model(t, Options{}, 80, 24, fixture.Everything())
-	press(m, "R")
-	wantText(t, m, "this screen writes no files")
+	shows(t, m, "R", "this screen writes no files")
 }
 
 // The line of the past fits every window without cuts, and always has the key back to now.
@@ -193,27 +176,20 @@ func TestThePastLineFits(t *testing.T) {
 func TestTheSpeedIsReported(t *testing.T) {
 	t.Parallel()
 	r := seen(t, Options{}, 120, 36)
-	press(r.Model, "[", ">")
-	wantText(t, r.Model, "the past plays x2")
-	press(r.Model, "<", "<")
-	wantText(t, r.Model, "the past plays x1/2")
-	press(r.Model, "<", "<")
-	wantText(t, r.Model, "x1/4 is the limit")
-	press(r.Model, ">", ">", ">", ">", ">", ">", ">", ">", ">")
-	wantText(t, r.Model, "x64 is the limit")
+	shows(t, r.Model, "[ >", "the past plays x2")
+	shows(t, r.Model, "< <", "the past plays x1/2")
+	shows(t, r.Model, "< <", "x1/4 is the limit")
+	shows(t, r.Model, "> > > > > > > > >", "x64 is the limit")
 }
 
 // The demonstration plays at the present. While paused, it is not shown as playing.
 func TestTheDemonstrationLeavesThePast(t *testing.T) {
 	t.Parallel()
 	r := seen(t, Options{Scenes: twoScenes()}, 120, 36)
-	press(r.Model, "[", "P")
-	wantText(t, r.Model, "demo running: any key pauses")
+	shows(t, r.Model, "[ P", "demo running: any key pauses")
 	wantNoText(t, r.Model, " PAST ")
-	press(r.Model, "space")
-	wantText(t, r.Model, "demo paused: space resumes")
-	press(r.Model, "P")
-	wantText(t, r.Model, "demo running: any key pauses")
+	shows(t, r.Model, "space", "demo paused: space resumes")
+	shows(t, r.Model, "P", "demo running: any key pauses")
 	wantNoText(t, r.Model, "PAUSED")
 }
 
@@ -221,8 +197,7 @@ func TestTheDemonstrationLeavesThePast(t *testing.T) {
 func TestRewindGoesToExactTime(t *testing.T) {
 	t.Parallel()
 	r := seen(t, Options{}, 120, 36)
-	press(r.Model, ":", "12:00:20")
-	wantText(t, r.Model, "go back to that time")
+	shows(t, r.Model, ": 12:00:20", "go back to that time")
 	press(r.Model, "enter")
 	must.Equal(t, r.playhead.at, fixture.In(20*time.Second), "at")
 	press(r.Model, "backspace")
@@ -234,8 +209,7 @@ func TestRewindGoesToExactTime(t *testing.T) {
 	must.True(t, r.inPast(), "not in the past")
 	press(r.Model, "backspace")
 	r.handOver(20) // just now: the nearest moment is the present
-	press(r.Model, "@")
-	wantText(t, r.Model, " PAST ", "worker-20 ")
+	shows(t, r.Model, "@", " PAST ", "worker-20 ")
 	must.Equal(t, r.playhead.at, r.at, "the present")
 }
 
@@ -263,8 +237,7 @@ func TestRewindStaysWithItsHolder(t *testing.T) {
 	r.wait(5 * time.Second)
 	show(second, holder(103, r.at))
 	goTo(r.Model, screen.Chain, screen.Subject{Lock: l.ID})
-	press(r.Model, "@")
-	wantText(t, r.Model, "when printer-102 acquired")
+	shows(t, r.Model, "@", "when printer-102 acquired")
 	_, c := r.front().(*chain.Screen).Contender()
 	must.Equal(t, c.Name, second.Name, "selected")
 	press(r.Model, "backspace", "H", "@")
@@ -278,13 +251,11 @@ func TestRewindStaysWithItsHolder(t *testing.T) {
 func TestAnUnknownMomentIsExplained(t *testing.T) {
 	t.Parallel()
 	m := opened(t, Options{}, 120, 36, fixture.Orders().ID)
-	press(m, "j", "@")
-	wantText(t, m, "it has not acquired the lock yet")
+	shows(t, m, "j @", "it has not acquired the lock yet")
 	l := fixture.Orders()
 	l.Holders[0].HeldSince = time.Time{}
 	deliver(m, inspect.NewSnapshot(fixture.Noon, fixture.Backends()[:1], []*inspect.Lock{l}))
-	press(m, "g", "@")
-	wantText(t, m, "its acquisition of the lock was not seen")
+	shows(t, m, "g @", "its acquisition of the lock was not seen")
 	r := seen(t, Options{}, 120, 36)
 	l = fixture.Orders()
 	l.Holders[0].HeldSince, l.Holders[0].Seen = time.Time{}, fixture.In(20*time.Second)
@@ -302,10 +273,8 @@ func TestChangesAreListed(t *testing.T) {
 	wantText(t, r.Model, "Comparing", "from 12:00:00 to 12:01:00")
 	send(r.Model, cmd())
 	wantText(t, r.Model, "No hold was seen to expire or be forced.", "1 lock changed", "1 lock changed only holders or waiters", "  zk:/locks/orders ")
-	fits(t, r.Model)
 	press(r.Model, "esc", "{")
-	run(t, r.Model, press(r.Model, "D"))
-	wantText(t, r.Model, "from 12:00:05 to 12:01:00")
+	runs(t, r.Model, "D", "from 12:00:05 to 12:01:00")
 	press(r.Model, "D")
 	must.True(t, !r.HasDialog(), "the dialog did not close")
 	goTo(r.Model, screen.Chain, screen.Subject{Lock: fixture.Orders().ID})
@@ -313,8 +282,7 @@ func TestChangesAreListed(t *testing.T) {
 	wantText(t, r.Model, "1 lock changed", "Only zk:/locks/orders; on the lock list, D compares all locks.",
 		"acquired         worker-12", "no longer holds  worker-1 ")
 	m := model(t, Options{}, 80, 24, nil)
-	press(m, "D")
-	wantText(t, m, "nothing has been seen yet")
+	shows(t, m, "D", "nothing has been seen yet")
 }
 
 func TestLostHoldsComeFirst(t *testing.T) {
@@ -359,8 +327,7 @@ func TestPassingLocksAreListed(t *testing.T) {
 			r.events.Add([]inspect.Event{{Kind: kind, At: after, Lock: fixture.Id("zk:" + path)}})
 		}
 	}
-	run(t, r.Model, press(r.Model, "D"))
-	wantText(t, r.Model, "locks that came and went", "12:00:10 to 12:00:20  zk:/locks/gone")
+	runs(t, r.Model, "D", "locks that came and went", "12:00:10 to 12:00:20  zk:/locks/gone")
 	wantNoText(t, r.Model, "to 12:00:11", "/locks/early")
 }
 
@@ -404,9 +371,7 @@ func TestLongComparisonsScroll(t *testing.T) {
 	}
 	send(m, comparedMsg{1, "40 locks changed", lines})
 	wantText(t, m, "zk:/locks/0 ", "more lines")
-	fits(t, m)
-	press(m, "G")
-	wantText(t, m, "zk:/locks/39 ")
+	shows(t, m, "G", "zk:/locks/39 ")
 	_, last, _ := strings.Cut(content(m), "zk:/locks/39 ")
 	must.Equal(t, strings.Count(last, "x"), len(name), "the last name is cut")
 }
@@ -415,10 +380,8 @@ func TestLongComparisonsScroll(t *testing.T) {
 func TestNextKeyClearsMessages(t *testing.T) {
 	t.Parallel()
 	m := model(t, Options{}, 120, 36, fixture.Everything())
-	press(m, "esc")
-	wantText(t, m, "already on the lock list")
-	press(m, "j")
-	wantNoText(t, m, "already on the lock list")
+	shows(t, m, "esc", "already on the lock list")
+	hides(t, m, "j", "already on the lock list")
 }
 
 // The notice in a window that is too small fits; in the smallest, it is two words.
@@ -432,5 +395,4 @@ func TestSmallWindowNoticeFits(t *testing.T) {
 	}
 	m := model(t, Options{}, 10, 3, fixture.Everything())
 	wantText(t, m, "too small")
-	fits(t, m)
 }

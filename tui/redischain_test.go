@@ -44,8 +44,7 @@ func TestRedisQueueIsReadable(t *testing.T) {
 		m := showing(t, Options{}, size.width, size.height, l)
 		goldenScreen(t, fmt.Sprintf("chain-fair-%dx%d", size.width, size.height), m)
 		wantText(t, m, "└─○ waits", "gone?  1m00s left", string(l.Waiters[1].Name))
-		press(m, "j", "j")
-		wantText(t, m, "nothing keeps its entry alive", "thread 33 · instance "+uuid(1))
+		shows(t, m, "j j", "nothing keeps its entry alive", "thread 33 · instance "+uuid(1))
 	}
 }
 

@@ -101,8 +101,7 @@ func TestReleaseNeedsPathAndButton(t *testing.T) {
 	must.Equal(t, f.only(t).ID, fixture.Orders().ID)
 	must.Equal(t, f.only(t).Owner, fixture.Orders().Holders[0].Name)
 	must.True(t, !f.only(t).Waiter, "asked for a waiter")
-	press(m, "/locks/orders")
-	wantText(t, m, "press Enter twice")
+	shows(t, m, "/locks/orders", "press Enter twice")
 	cmd := press(m, "tab", "enter")
 	must.Equal(t, f.executions(), 0, "executed inside Update")
 	wantText(t, m, "Releasing")
@@ -112,8 +111,7 @@ func TestReleaseNeedsPathAndButton(t *testing.T) {
 	wantText(t, m, "Released: worker-3 no longer has it", "Now      ● worker-7")
 	deliver(m, fixture.Everything())
 	wantText(t, m, "Released: worker-3")
-	press(m, "enter")
-	wantNoText(t, m, "Released")
+	hides(t, m, "enter", "Released")
 }
 
 // A user who forces out an active leader types two words instead of the path.
@@ -122,8 +120,7 @@ func TestTwoLeadersAreConfirmedInWords(t *testing.T) {
 	f := newFakeReleaser()
 	f.preview.TwoLeaders, f.preview.Warnings = true, []string{"two would lead: restart it instead"}
 	m := opened(t, Options{Release: f.of}, 120, 36, fixture.Orders().ID)
-	run(t, m, press(m, "x"))
-	wantText(t, m, "Two would lead: restart it instead", "Type the words two leaders to confirm")
+	runs(t, m, "x", "Two would lead: restart it instead", "Type the words two leaders to confirm")
 	must.True(t, f.requests[0].TwoLeaders, "the preview would be refused")
 	must.True(t, press(m, "/locks/orders", "tab", "enter") == nil, "the path was accepted as consent")
 	press(m, "esc")
@@ -148,8 +145,7 @@ func TestWrongPathIsReported(t *testing.T) {
 func TestPathWithBackendIsAccepted(t *testing.T) {
 	t.Parallel()
 	m := inConfirm(t, newFakeReleaser())
-	press(m, "zk:/locks/orders")
-	wantText(t, m, "press Enter twice")
+	shows(t, m, "zk:/locks/orders", "press Enter twice")
 	must.True(t, press(m, "enter") == nil, "the first enter released")
 	wantText(t, m, "press Enter again to release", "enter RELEASE")
 	must.True(t, press(m, "enter") != nil, "the second enter did not release")
@@ -230,8 +226,7 @@ func TestHolderChangedMeanwhile(t *testing.T) {
 	l.Waiters = nil
 	deliver(m, snapshotOf(l))
 	wantText(t, m, "It has changed since")
-	run(t, m, press(m, "/locks/orders", "tab", "enter"))
-	wantText(t, m, "Not released (changed)", "it has changed", "Now      ● worker-9")
+	runs(t, m, "/locks/orders tab enter", "Not released (changed)", "it has changed", "Now      ● worker-9")
 }
 
 // A small window shows the conditions of each request, and the last one whole.
@@ -253,27 +248,23 @@ func TestRefusalsAndErrors(t *testing.T) {
 	f := newFakeReleaser()
 	f.preview.Refused = act.Gone
 	m := opened(t, Options{Release: f.of}, 80, 24, fixture.Orders().ID)
-	run(t, m, press(m, "x"))
-	wantText(t, m, "Not released (gone)")
+	runs(t, m, "x", "Not released (gone)")
 
 	f = newFakeReleaser()
 	f.err = errors.New("zk: no answer\x1b[2J")
 	m = opened(t, Options{Release: f.of}, 80, 24, fixture.Orders().ID)
-	run(t, m, press(m, "x"))
-	wantText(t, m, "nothing was sent", `zk: no answer\u{1b}[2J`)
+	runs(t, m, "x", "nothing was sent", `zk: no answer\u{1b}[2J`)
 
 	f = newFakeReleaser()
 	f.result = act.Result{Reason: act.NoQuorum, Masters: []act.MasterResult{{Addr: "a:1", Deleted: true}, {Addr: "b:1", Err: errors.New("refused")}, {Addr: "c:1"}}}
 	m = inConfirm(t, f)
-	run(t, m, press(m, "/locks/orders", "tab", "enter"))
-	wantText(t, m, "too few masters", "a:1  deleted", "b:1  refused", "c:1  held something else")
+	runs(t, m, "/locks/orders tab enter", "too few masters", "a:1  deleted", "b:1  refused", "c:1  held something else")
 }
 
 // A waiter needs a second, explicit step before even a preview.
 func TestWaiterNeedsAnExtraStep(t *testing.T) {
 	f := newFakeReleaser()
-	m := opened(t, Options{Release: f.of}, 120, 36, fixture.Orders().ID)
-	press(m, "down")
+	m := opened(t, Options{Release: f.of}, 120, 36, fixture.Orders().ID, "down")
 	must.True(t, press(m, "x") == nil, "a preview was asked for at once")
 	wantText(t, m, "Remove a waiter", "worker-7 waits", "two may run", "[ Preview ]   [ Cancel ]")
 	press(m, "enter")
@@ -292,8 +283,7 @@ func TestNothingToRelease(t *testing.T) {
 	refuses(t, m, "x")
 	wantText(t, m, "no holder")
 	m = opened(t, Options{Release: func(string) (act.Releaser, bool) { return nil, false }}, 80, 24, fixture.Orders().ID)
-	press(m, "x")
-	wantText(t, m, "cannot be written to")
+	shows(t, m, "x", "cannot be written to")
 }
 
 // The buttons stay visible, however long the preview is. Warnings come before requests.
@@ -304,19 +294,14 @@ func TestLongPreviewKeepsItsButtons(t *testing.T) {
 		f.preview.Warnings = append(f.preview.Warnings, fmt.Sprint("careful ", i))
 	}
 	m := opened(t, Options{Release: f.of}, 80, 24, fixture.Orders().ID)
-	run(t, m, press(m, "x"))
-	wantText(t, m, "[ Cancel ]", "more lines: up/down", "Held by", "Careful 0")
-	fits(t, m)
+	runs(t, m, "x", "[ Cancel ]", "more lines: up/down", "Held by", "Careful 0")
 	for range 200 {
 		press(m, "down")
 	}
 	wantText(t, m, "[ Cancel ]", "more lines: up/down", ", 28 ")
 	wantNoText(t, m, "Held by")
-	fits(t, m)
-	press(m, "pgup")
-	wantNoText(t, m, ", 28 ")
-	press(m, "pgdown")
-	wantText(t, m, ", 28 ")
+	hides(t, m, "pgup", ", 28 ")
+	shows(t, m, "pgdown", ", 28 ")
 }
 
 func TestUnknownHolderIsNotFree(t *testing.T) {

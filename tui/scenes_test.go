@@ -42,28 +42,21 @@ func TestDemoRunsUntilKeyPress(t *testing.T) {
 	wantText(t, m, "2/2 second")
 	must.Equal(t, locksOf(m).Current.Lock, selected, "the demo moved the user's cursor")
 	wantText(t, m, "demo paused: P resumes")
-	press(m, "P")
-	wantText(t, m, "demo running: any key pauses", "2/2 second")
+	shows(t, m, "P", "demo running: any key pauses", "2/2 second")
 	beat(sceneTime)
 	wantText(t, m, "1/2 first")
 	send(m, tea.MouseClickMsg{X: 10, Y: 5, Button: tea.MouseLeft})
 	wantText(t, m, "demo paused: P resumes")
-	fits(t, m)
 }
 
 func TestArrowsChangeTheScene(t *testing.T) {
 	m := model(t, Options{Scenes: twoScenes()}, 80, 24, fixture.Everything())
-	press(m, "enter")
-	wantText(t, m, "▸ chain")
-	press(m, "right")
-	wantNoText(t, m, "▸ chain")
+	shows(t, m, "enter", "▸ chain")
+	hides(t, m, "right", "▸ chain")
 	wantText(t, m, "2/2 second")
 	must.Equal(t, locksOf(m).Current.Lock, fixture.Orders().ID, "selected")
-	press(m, "right", "left")
-	wantText(t, m, "2/2 second")
-	fits(t, m)
-	m = model(t, Options{Scenes: twoScenes(), Theme: theme.Options{ASCII: true}}, 120, 36, fixture.Everything())
-	press(m, "?")
+	shows(t, m, "right left", "2/2 second")
+	m = model(t, Options{Scenes: twoScenes(), Theme: theme.Options{ASCII: true}}, 120, 36, fixture.Everything(), "?")
 	must.True(t, isASCII(content(m)), "not ASCII")
 }
 
@@ -155,6 +148,5 @@ func TestAMomentHasItsPast(t *testing.T) {
 		}
 	}
 	must.True(t, plots != 0, "the lock is not in the list", content(m))
-	press(m, "[")
-	wantText(t, m, "5s ago, paused")
+	shows(t, m, "[", "5s ago, paused")
 }

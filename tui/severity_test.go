@@ -53,8 +53,7 @@ func TestAFindingHasOneSeverityEverywhere(t *testing.T) {
 			if tt.found != "" {
 				wantText(t, m, strings.Fields(tt.found)[0]+" "+rule)
 			}
-			press(m, "f")
-			wantText(t, m, tt.counted)
+			shows(t, m, "f", tt.counted)
 			if tt.found != "" {
 				wantText(t, m, tt.found)
 			}
@@ -93,7 +92,6 @@ func TestClearedFindingsAreListed(t *testing.T) {
 	}
 	m := withEvents(t, Options{}, 200, 50, list...)
 	press(m, "f")
-	fits(t, m)
 	wantText(t, m, "cleared in the last 15m ", "11:56:00", "11:51:00")
 	wantNoText(t, m, "long-ago", "came-back", "11:58:00")
 	var went, begin int
@@ -110,8 +108,7 @@ func TestClearedFindingsAreListed(t *testing.T) {
 	must.True(t, went > 0, "the finding cleared last is missing")
 	must.Equal(t, begin, went+1, "the one before it is in line")
 	narrow := withEvents(t, Options{}, 120, 36, list...)
-	press(narrow, "f")
-	wantNoText(t, narrow, "cleared in the last")
+	hides(t, narrow, "f", "cleared in the last")
 }
 
 // Without findings, the cleared ones are shown in any window.
@@ -121,7 +118,6 @@ func TestClearedFindingsShownInAnyWindow(t *testing.T) {
 	fine.Events = []inspect.Event{foundAgo(time.Minute, inspect.EventCleared, "went")}
 	deliver(m, fine)
 	press(m, "f")
-	fits(t, m)
 	wantText(t, m, "Nothing wrong that we can see.", "cleared in the last 15m", "11:59:00")
 }
 
@@ -133,7 +129,6 @@ func TestDetailsShowCommandInFull(t *testing.T) {
 		l := fixture.Orders()
 		l.Findings[0].Steps = []inspect.Step{fixture.Act(inspect.VerbRelease, "if it hangs", l.ID, name)}
 		m := model(t, Options{}, width, 50, snapshotOf(l))
-		press(m, "f")
-		wantText(t, m, name)
+		shows(t, m, "f", name)
 	}
 }

@@ -22,16 +22,13 @@ func TestTimelineMarksUnknowns(t *testing.T) {
 	m := fairPlay(t, Options{}, 120, 36).timeline()
 	wantText(t, m, "acquired 5 times in 2m00s, 2.5/min", "fair: no overtaking", "hold p50 19s", "(4 holds)", "wait p50 50s", "live", "now",
 		"worker-1 holds it · 2 waiting · next: worker-2", "waited 50s", "held for 12s")
-	press(m, "g")
-	wantText(t, m, "already held at 11:58:00, when watching began", "released 11:58:30", "≥30s")
+	shows(t, m, "g", "already held at 11:58:00, when watching began", "released 11:58:30", "≥30s")
 	press(m, "G")
 	wantText(t, m, "max waiting: 3", "held 100% of the time", "waits: 5  p50 50s  p95 57s  p99 57s", "holds: 4  p50 19s")
 	m = unfairPlay(t, Options{}, 120, 36).timeline()
 	wantText(t, m, "▲ 1 waiter overtaken, 2 overtakes", "▲2", "───▲──")
-	press(m, "G")
-	wantText(t, m, "left without the lock 11:59:30")
-	press(m, "g", "j", "j")
-	wantText(t, m, "waiting for 1m50s", "overtaken twice")
+	shows(t, m, "G", "left without the lock 11:59:30")
+	shows(t, m, "g j j", "waiting for 1m50s", "overtaken twice")
 }
 
 // The figures count an ended wait even if it began before watching did.
@@ -57,8 +54,7 @@ func TestUnseenHoldStartIsNotCounted(t *testing.T) {
 	p.pass(119_400*time.Millisecond, 0)
 	p.until(0)
 	wantText(t, m, "hold p50 300ms p99 300ms max 300ms (1 hold)", "holds: 1  p50 300ms", "(2 waits)", "waits: 2", "≤0.9s")
-	press(m, "g")
-	wantText(t, m, "   queued 11:57:59 · held ≤900ms · released 11:58:00")
+	shows(t, m, "g", "   queued 11:57:59 · held ≤900ms · released 11:58:00")
 }
 
 func timelineOf(m *Model) *timeline.Screen { return m.screens[screen.Timeline].(*timeline.Screen) }
@@ -72,20 +68,17 @@ func TestTimelineFollowsTheHolder(t *testing.T) {
 	p.come(110*time.Second, 102)
 	p.pass(100*time.Second, 0)
 	wantText(t, m, "● worker-2 · number")
-	press(m, "j")
-	wantText(t, m, "○ worker-3 · number")
+	shows(t, m, "j", "○ worker-3 · number")
 	p.come(90*time.Second, 103)
 	p.pass(80*time.Second, 0)
 	wantText(t, m, "● worker-3 · number", "waited 30s")
 	p.pass(60*time.Second, 0)
 	p.come(50*time.Second, 104)
 	wantText(t, m, "· worker-3 · number", "released 11:59:00")
-	press(m, "0")
-	wantText(t, m, "● worker-4 · number")
+	shows(t, m, "0", "● worker-4 · number")
 	p.at(40*time.Second, func(l *inspect.Lock) { l.Holders, l.Waiters = nil, nil })
 	fits(t, m)
-	press(m, "enter")
-	wantText(t, m, "zk:/locks/fair  mutex · curator (certain)")
+	shows(t, m, "enter", "zk:/locks/fair  mutex · curator (certain)")
 }
 
 // While the lock changes hands more often than every two seconds, the cursor stays.
@@ -113,8 +106,7 @@ func TestLaneFactsKeepTheirLines(t *testing.T) {
 		return slices.IndexFunc(strings.Split(content(m), "\n"), func(l string) bool { return strings.Contains(l, "── selected") })
 	}
 	before := line()
-	press(m, "G") // to a waiter, with shorter facts
-	wantText(t, m, "queued since")
+	shows(t, m, "G", "queued since") // to a waiter, with shorter facts
 	must.Equal(t, line(), before)
 }
 
@@ -134,8 +126,7 @@ func TestTimelineFoldsAttempts(t *testing.T) {
 	lanes := func() int { return strings.Count(content(m), " worker-1  ") }
 	must.Equal(t, lanes(), 1, "lanes of one client", content(m))
 	wantText(t, m, "● worker-1 · number 105", "queued 11:58:30 · attempt 2 in this window")
-	press(m, "p")
-	wantText(t, m, "one lane per attempt")
+	shows(t, m, "p", "one lane per attempt")
 	wantNoText(t, m, "attempt 2")
 	must.Equal(t, lanes(), 2, "lanes of two attempts", content(m))
 	press(m, "p")
@@ -150,8 +141,7 @@ func TestTimelineMovesInTime(t *testing.T) {
 		return timelineOf(m).LaneView().Window.End().Sub(fixture.Noon).Round(2 * time.Second)
 	}
 	must.True(t, timelineOf(m).LaneView().Window.Step < 3*time.Second, "a cell covers too much")
-	press(m, "(")
-	wantNoText(t, m, " live ")
+	hides(t, m, "(", " live ")
 	wantText(t, m, "0: now")
 	sought := end()
 	must.True(t, -50*time.Second <= sought && sought <= -40*time.Second, "a quarter earlier is", sought)
@@ -161,22 +151,17 @@ func TestTimelineMovesInTime(t *testing.T) {
 		press(m, "(")
 	}
 	wantText(t, m, "no data before this")
-	press(m, ")", ")", ")", ")", ")", ")", ")", ")")
-	wantText(t, m, " live ")
-	press(m, ")")
-	wantText(t, m, "already at the present")
-	press(m, "(", "end")
-	wantText(t, m, " live ")
-	press(m, "esc")
-	wantNoText(t, m, "▸ timeline")
+	shows(t, m, ") ) ) ) ) ) ) )", " live ")
+	shows(t, m, ")", "already at the present")
+	shows(t, m, "( end", " live ")
+	hides(t, m, "esc", "▸ timeline")
 }
 
 func TestTimelineZooms(t *testing.T) {
 	t.Parallel()
 	m := fairPlay(t, Options{}, 120, 36).timeline()
 	wantText(t, m, "last 3m")
-	press(m, "+", "=")
-	wantText(t, m, "last minute")
+	shows(t, m, "+ =", "last minute")
 	must.Equal(t, timelineOf(m).NeedsFastTick(), true, "no fast tick with cells of less than a second")
 	for range 12 {
 		press(m, "-")
@@ -193,13 +178,10 @@ func TestTimelineZooms(t *testing.T) {
 
 func TestEmptyTimelineSaysWhy(t *testing.T) {
 	m := model(t, Options{}, 80, 24, snapshotOf())
-	press(m, "t")
-	wantText(t, m, "No lock is selected")
-	fits(t, m)
+	shows(t, m, "t", "No lock is selected")
 	m = model(t, Options{}, 80, 24, fixture.Everything())
 	goTo(m, screen.Timeline, screen.Subject{Lock: fixture.FreeLock().ID})
 	wantText(t, m, "free: no holder", "No holder and no waiter in the 0s since watching began")
-	fits(t, m)
 	goTo(m, screen.Timeline, screen.Subject{Lock: fixture.Id("zk:/gone")})
 	wantText(t, m, "its servers do not list it", "It has not been seen")
 }
@@ -216,9 +198,7 @@ func TestHiddenLanesAreCounted(t *testing.T) {
 	m.Go(screen.Timeline, screen.Subject{Lock: l.ID})
 	m.navigate()
 	wantText(t, m, "↓ 3 more")
-	press(m, "G")
-	wantText(t, m, "↑ 3 more")
-	fits(t, m)
+	shows(t, m, "G", "↑ 3 more")
 }
 
 // A lock without a visible queue shows its holds, but no verdict on fairness.
@@ -227,7 +207,6 @@ func TestPlainKeyHasNoFairnessVerdict(t *testing.T) {
 	goTo(m, screen.Timeline, screen.Subject{Lock: fixture.Thin().ID})
 	wantText(t, m, "● Y2Nj", "▇")
 	wantNoText(t, m, "fair:")
-	fits(t, m)
 }
 
 // A paused screen is not live; a recording never is.
@@ -235,8 +214,7 @@ func TestPausedTimelineIsNotLive(t *testing.T) {
 	t.Parallel()
 	m := timelineOfOrders(t, Options{})
 	wantText(t, m, " live ")
-	press(m, "space")
-	wantNoText(t, m, " live ")
+	hides(t, m, "space", " live ")
 	m = timelineOfOrders(t, Options{Replay: true})
 	wantNoText(t, m, " live ")
 	wantText(t, m, "last 15m")

@@ -61,8 +61,7 @@ func TestKeysOfTheTable(t *testing.T) {
 		{"sorted by name, reversed", []string{"s", "S", "g"}, fixture.Orders().ID.Path},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			m := model(t, Options{}, 80, 24, fixture.Everything())
-			press(m, test.keys...)
+			m := model(t, Options{}, 80, 24, fixture.Everything(), test.keys...)
 			must.Equal(t, locksOf(m).Current.Lock.Path, test.want, "selected")
 		})
 	}
@@ -70,16 +69,14 @@ func TestKeysOfTheTable(t *testing.T) {
 
 func TestPauseFreezesTheScreen(t *testing.T) {
 	now := fixture.Noon
-	m := model(t, Options{Now: func() time.Time { return now }}, 120, 36, fixture.Everything())
-	press(m, "space")
+	m := model(t, Options{Now: func() time.Time { return now }}, 120, 36, fixture.Everything(), "space")
 	before := content(m)
 	must.Contain(t, before, "PAUSED", "no badge")
 	now = fixture.In(time.Minute)
 	send(m, snapshotArrivedMsg{snapshot: changed([]inspect.ID{fixture.Split().ID}, fixture.Orders())}, tickedMsg{m.ticking})
 	deliver(m, changed(nil, fixture.Orders()))
 	must.Equal(t, cmp.Diff(before, content(m)), "")
-	press(m, "space")
-	wantText(t, m, "1 lock: ")
+	shows(t, m, "space", "1 lock: ")
 	wantText(t, m, "redis:lock:invoices is gone")
 	wantNoText(t, m, "PAUSED")
 }
@@ -88,11 +85,9 @@ func TestOpenAndBack(t *testing.T) {
 	var focus []inspect.ID
 	m := model(t, Options{Focus: func(ids ...inspect.ID) { focus = ids }}, 80, 24, fixture.Everything())
 	must.Equal(t, len(focus), 8, "focus on … locks")
-	press(m, "j", "enter")
-	wantText(t, m, "locks ▸ chain", "worker-3 (10.2.0.2:53122) has held it for 13m58s")
+	shows(t, m, "j enter", "locks ▸ chain", "worker-3 (10.2.0.2:53122) has held it for 13m58s")
 	must.Same(t, focus, []inspect.ID{fixture.Orders().ID}, "focus")
-	press(m, "esc")
-	wantNoText(t, m, "▸ chain")
+	hides(t, m, "esc", "▸ chain")
 	must.Equal(t, len(focus), 8, "focus on … locks")
 }
 
@@ -186,8 +181,7 @@ func TestHandoffHighlightsNewHolder(t *testing.T) {
 	deliver(m, s)
 	deliver(m, changed([]inspect.ID{}, l))
 	wantNoText(t, m, "handoff")
-	press(m, "space")
-	wantText(t, m, "last acquisitions", "12:00:00  handoff worker-3 → worker-7")
+	shows(t, m, "space", "last acquisitions", "12:00:00  handoff worker-3 → worker-7")
 	must.True(t, screen.FreshGrant(m.Grants(l.ID), next.Name, m.now), "the new holder is not highlighted")
 	must.True(t, !screen.FreshGrant(m.Grants(l.ID), next.Name, fixture.In(screen.FreshFor)), "it stays highlighted")
 }
@@ -210,18 +204,14 @@ func TestLongQueueScrolls(t *testing.T) {
 		last = &c
 	}
 	m := model(t, Options{}, 80, 24, snapshotOf(l))
-	press(m, "enter")
-	wantText(t, m, "↓ ", "more")
-	press(m, "G")
-	wantText(t, m, "late-199", "↑ ")
-	fits(t, m)
+	shows(t, m, "enter", "↓ ", "more")
+	shows(t, m, "G", "late-199", "↑ ")
 }
 
 func TestFeedEndIsReported(t *testing.T) {
 	m := model(t, Options{}, 80, 24, fixture.Everything())
 	send(m, snapshotArrivedMsg{err: errors.New("end of the recording")})
 	wantText(t, m, "no more updates:  end of the recording", "invoices")
-	fits(t, m)
 }
 
 func TestQuit(t *testing.T) {
@@ -256,8 +246,7 @@ func TestHintsOfDisabledKeys(t *testing.T) {
 	}
 	m := opened(t, Options{}, 80, 24, fixture.Orders().ID)
 	wantNoText(t, m, "force-release")
-	press(m, "x")
-	wantText(t, m, "read-only: start with --write")
+	shows(t, m, "x", "read-only: start with --write")
 }
 
 // The key of the screen in front does nothing, whatever is selected.
@@ -266,15 +255,13 @@ func TestReopeningFrontScreenDoesNothing(t *testing.T) {
 		if e.key == "" {
 			continue
 		}
-		m := opened(t, Options{}, 120, 36, fixture.Orders().ID)
-		press(m, e.key)
+		m := opened(t, Options{}, 120, 36, fixture.Orders().ID, e.key)
 		settled := slices.Clone(m.backStack)
 		press(m, "j", e.key, "j", "j", e.key)
 		must.Same(t, m.backStack, settled, e.key, "the back stack is")
 		wantText(t, m, "already on "+string(e.name))
 	}
 	m := model(t, Options{}, 120, 36, fixture.Everything())
-	press(m, "1")
-	wantText(t, m, "already on locks")
+	shows(t, m, "1", "already on locks")
 	wantNoText(t, m, "esc goes back") // from the first screen it leads nowhere
 }
