@@ -28,13 +28,10 @@ func TestDefaultContestPitsQueueAgainstRace(t *testing.T) {
 		if right >= 0 {
 			two = all[right].String()
 		}
-		if all[left].String() != tt.one || two != tt.two {
-			t.Errorf("%s: %q against %q", tt.name, all[left], two)
-		}
+		must.Same(t, []string{all[left].String(), two}, []string{tt.one, tt.two}, tt.name)
 	}
-	if all, _, _ := targetsOf(nil); len(all) != 0 {
-		t.Error(all)
-	}
+	none, _, _ := targetsOf(nil)
+	must.Equal(t, len(none), 0, "targets without backends")
 }
 
 func TestVerdictOfARun(t *testing.T) {

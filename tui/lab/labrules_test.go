@@ -51,9 +51,9 @@ func TestFaultsOf(t *testing.T) {
 		{"start", target(nil), 4, "start master m2", "with its data", false},
 	} {
 		got := faultsOf(tt.target)[tt.at]
-		if got.label != tt.label || !strings.Contains(got.shows+got.off, tt.says) || (got.off != "") != tt.off || (got.do == nil) != tt.off {
-			t.Errorf("%s: %+v", tt.name, got)
-		}
+		must.Equal(t, got.label, tt.label, tt.name)
+		must.Contain(t, got.shows+got.off, tt.says, tt.name)
+		must.True(t, (got.off != "") == tt.off && (got.do == nil) == tt.off, tt.name, "can be done", got)
 	}
 }
 
@@ -148,9 +148,7 @@ func TestUsualTaking(t *testing.T) {
 		{"several masters", &redisBackend, nil, "redlock", "", ""},
 	} {
 		o := usualTaking(tt.backend, fixture.Id("zk:/x"), tt.lock)
-		if o.Kind != tt.kind || o.Recipe != tt.recipe || o.Prefix != tt.prefix {
-			t.Errorf("%s: %+v", tt.name, o)
-		}
+		must.Same(t, []string{o.Kind, o.Recipe, o.Prefix}, []string{tt.kind, tt.recipe, tt.prefix}, tt.name)
 	}
 }
 

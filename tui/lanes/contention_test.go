@@ -2,7 +2,6 @@ package lanes
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 
@@ -32,9 +31,8 @@ func TestContention(t *testing.T) {
 	// until now, and the future.
 	must.Same(t, got.Waiting, []float64{-1, 1, 2, 1.25, 2, -1}, "waiting")
 	must.Same(t, got.Holding, []float64{-1, 1, 1, 1, 1, -1}, "holding")
-	if most, share := Summary(got.Waiting); most != 2 || share != 1 {
-		t.Errorf("most %v, share %v", most, share)
-	}
+	most, share := Summary(got.Waiting)
+	must.Same(t, []float64{most, share}, []float64{2, 1}, "the most waiting, and the share")
 }
 
 // Dropped samples are unknown, not zero.
@@ -47,9 +45,8 @@ func TestContentionOfDroppedSamples(t *testing.T) {
 		log.Add([]inspect.Event{{Kind: inspect.EventReleased, Lock: fixture.Orders().ID, At: fixture.In(time.Duration(i) * time.Second), Contender: &c}})
 	}
 	m.read(log, fixture.Orders().ID)
-	if first := m.ended[0].At; !m.from.Before(first) || first.Sub(m.from) > time.Second {
-		t.Errorf("remembered from %v, known from %v", first, m.from)
-	}
+	first := m.ended[0].At
+	must.True(t, m.from.Before(first) && first.Sub(m.from) <= time.Second, "remembered from", first, "known from", m.from)
 }
 
 func TestHistogram(t *testing.T) {
@@ -69,9 +66,9 @@ func TestHistogram(t *testing.T) {
 		{ms(90_000_000), 0, Histogram{ms(0), []int{1}}},
 		{ms(1_500, 3_000), 20, Histogram{fineClasses, []int{7: 1, 8: 1, 13: 0}}},
 	} {
-		if got := NewHistogram(test.sorted, test.most); !slices.Equal(got.From, test.want.From) || !slices.Equal(got.Counts, test.want.Counts) {
-			t.Errorf("%v in %d: %v", test.sorted, test.most, got)
-		}
+		got := NewHistogram(test.sorted, test.most)
+		must.Same(t, got.From, test.want.From, test.sorted, "in", test.most)
+		must.Same(t, got.Counts, test.want.Counts, test.sorted, "in", test.most)
 	}
 	must.Equal(t, Percentile(ms(1, 2, 3, 4), 50), 2*time.Millisecond, "p50")
 	must.Equal(t, Percentile(ms(1, 2, 3, 4), 99), 4*time.Millisecond, "p99")

@@ -34,9 +34,7 @@ func TestAxis(t *testing.T) {
 		{20 * time.Second, "                 |11:59:50       now"},
 		{time.Hour, "                 |11:30          now"},
 	} {
-		if got := WindowTo(fixture.Noon, test.length, 36).Axis("|", fixture.Noon); got != test.want {
-			t.Errorf("%v\ngot  %q\nwant %q", test.length, got, test.want)
-		}
+		must.Equal(t, WindowTo(fixture.Noon, test.length, 36).Axis("|", fixture.Noon), test.want, test.length)
 	}
 }
 
@@ -50,9 +48,7 @@ func TestHandoffDoesNotOverlap(t *testing.T) {
 		second := Lane{Contender: c, Queued: at.Add(-7 * time.Second), Granted: at, Present: true}
 		a, b := w.Draw(&first, fixture.Noon, fixture.Noon), w.Draw(&second, fixture.Noon, fixture.Noon)
 		for i := range a {
-			if a[i] == cellHolding && b[i] == cellHolding {
-				t.Fatalf("both hold in cell %d after a handoff at +%d ms", i, ms)
-			}
+			must.True(t, a[i] != cellHolding || b[i] != cellHolding, "both hold in cell", i, "after a handoff at ms", ms)
 		}
 	}
 }
@@ -83,14 +79,10 @@ func TestLaneCells(t *testing.T) {
 		{"its end was not seen", Lane{Contender: holder, Queued: s(10), Granted: s(8), Ended: s(4), unseenEnd: true}, "   |     --####:    "},
 		{"overtaken", Lane{Contender: waiter, Queued: s(10), Present: true, Overtaken: []time.Time{s(7), s(3)}}, "   |     ---^---^---"},
 	} {
-		if got := drawn(w, &test.lane, looked, fixture.Noon); got != test.want {
-			t.Errorf("%s\ngot  %q\nwant %q", test.name, got, test.want)
-		}
+		must.Equal(t, drawn(w, &test.lane, looked, fixture.Noon), test.want, test.name)
 	}
 	far := Lane{Contender: holder, Queued: s(180), Present: true, early: true}
-	if got := drawn(w, &far, s(100), fixture.Noon); got != "<###################" {
-		t.Errorf("the open end is lost outside the window: %q", got)
-	}
+	must.Equal(t, drawn(w, &far, s(100), fixture.Noon), "<###################", "an open end outside the window")
 }
 
 // The memory is bounded, and reads each event once even if the log forgets some meanwhile.
@@ -107,9 +99,7 @@ func TestLaneMemoryIsBounded(t *testing.T) {
 		}
 	}
 	m.read(&log, lock)
-	if n := len(m.ended); n < leftKept || n > leftKept*3/2 {
-		t.Errorf("%d remembered", n)
-	}
+	must.True(t, leftKept <= len(m.ended) && len(m.ended) <= leftKept*3/2, "remembered", len(m.ended))
 	must.Equal(t, m.ended[len(m.ended)-1].Contender.Name, "19999", "the newest")
 	m.read(&log, fixture.Id("zk:/b"))
 	must.Equal(t, len(m.ended), 0, "events remembered of another lock")
@@ -119,9 +109,8 @@ func TestLaneMemoryIsBounded(t *testing.T) {
 func TestLanesByOurClock(t *testing.T) {
 	l := &inspect.Lock{Holders: []inspect.Contender{fixture.Entry("a", 30*time.Second, 20*time.Second)}}
 	n := LanesOf(l, PastLock{offset: time.Hour}, fixture.Noon)[0]
-	if !n.Queued.Equal(fixture.Ago(time.Hour+30*time.Second)) || !n.Granted.Equal(fixture.Ago(time.Hour+20*time.Second)) {
-		t.Errorf("queued %v, granted %v", n.Queued, n.Granted)
-	}
+	must.Equal(t, n.Queued, fixture.Ago(time.Hour+30*time.Second), "queued")
+	must.Equal(t, n.Granted, fixture.Ago(time.Hour+20*time.Second), "granted")
 }
 
 func TestLanesInOrderOfArrival(t *testing.T) {
@@ -152,9 +141,7 @@ func TestLanesInOrderOfArrival(t *testing.T) {
 		"d present=true early=false left=false overtaken=1", "e present=true early=false left=false overtaken=0",
 		"f present=true early=false left=false overtaken=0",
 	}
-	if strings.Join(got, "\n") != strings.Join(want, "\n") {
-		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
-	}
+	must.Same(t, got, want)
 }
 
 func TestLanesOfAVeryLongQueue(t *testing.T) {
@@ -173,11 +160,11 @@ func TestWaitWithoutArrivalTimeIsSeen(t *testing.T) {
 	m.read(&log, lock)
 	check := func(l *inspect.Lock, want time.Duration) {
 		t.Helper()
-		if n := LanesOf(l, PastLock{joined: m.joined}, fixture.Noon)[0]; !n.Queued.Equal(fixture.Ago(30 * time.Second)) {
-			t.Errorf("queued %v", n.Queued)
-		} else if d, ok := n.waited(fixture.Noon); !ok || d != want {
-			t.Errorf("waited %v %v, want %v", d, ok, want)
-		}
+		n := LanesOf(l, PastLock{joined: m.joined}, fixture.Noon)[0]
+		must.Equal(t, n.Queued, fixture.Ago(30*time.Second), "queued")
+		waited, ok := n.waited(fixture.Noon)
+		must.True(t, ok, "the wait is unknown")
+		must.Equal(t, waited, want, "waited")
 	}
 	check(&inspect.Lock{Waiters: []inspect.Contender{waiter}}, 30*time.Second)
 	log.Add([]inspect.Event{{Kind: inspect.EventAcquired, At: fixture.Ago(5 * time.Second), Lock: lock, Contender: &holder}})
@@ -189,12 +176,8 @@ func TestWaitWithoutArrivalTimeIsSeen(t *testing.T) {
 func TestWindowMovesByWholeCells(t *testing.T) {
 	w := WindowTo(fixture.Noon, 10*time.Minute, 100) // 6 s a cell
 	for d := time.Duration(0); d < 6*time.Second; d += 100 * time.Millisecond {
-		if got := WindowTo(fixture.In(d), 10*time.Minute, 100); got != w {
-			t.Fatalf("%v later: %v instead of %v", d, got, w)
-		}
-		if at := w.at(fixture.In(d)); at != 99 {
-			t.Fatalf("%v later the end is in cell %d", d, at)
-		}
+		must.Equal(t, WindowTo(fixture.In(d), 10*time.Minute, 100), w, d, "later")
+		must.Equal(t, w.at(fixture.In(d)), 99, d, "later, the end is in cell")
 	}
 	must.Equal(t, WindowTo(fixture.In(6*time.Second), 10*time.Minute, 100).From.Sub(w.From), w.Step, "the window moved by")
 }
@@ -233,19 +216,18 @@ func TestAttemptsAreFolded(t *testing.T) {
 	first, other, again, third := attempt(1, 60*time.Second, 50*time.Second), attempt(2, 55*time.Second, 40*time.Second), attempt(1, 30*time.Second, 20*time.Second), attempt(1, 25*time.Second, 10*time.Second)
 	unknown, unknownToo := attempt(0, 9*time.Second, 8*time.Second), attempt(0, 7*time.Second, 6*time.Second)
 	list := Fold([]*Lane{first, other, again, third, unknown, unknownToo}, "zk")
-	if len(list) != 5 || list[0].Contender != again.Contender || len(list[0].Earlier) != 1 || list[1] != other || list[2] != third {
-		t.Fatalf("%d lanes", len(list))
+	folded := list[0]
+	must.Same(t, list, []*Lane{folded, other, third, unknown, unknownToo}, "lanes")
+	must.Equal(t, folded.Contender, again.Contender, "the latest attempt")
+	must.Equal(t, len(folded.Earlier), 1, "earlier attempts")
+	for _, l := range []*Lane{first, again, other} {
+		must.Equal(t, folded.Is(KeyOf(l.Contender)), l != other, "the folded lane is that of", l.Contender.Name)
 	}
-	if !list[0].Is(KeyOf(first.Contender)) || !list[0].Is(KeyOf(again.Contender)) || list[0].Is(KeyOf(other.Contender)) {
-		t.Error("the folded lane does not match its attempts")
-	}
-	if first.Earlier != nil || again.Earlier != nil {
-		t.Error("folding has changed a lane")
-	}
+	must.True(t, first.Earlier == nil && again.Earlier == nil, "folding has changed a lane")
 	soon := attempt(2, 40*time.Second+300*time.Millisecond, 35*time.Second) // the previous end was seen late
-	if list := Fold([]*Lane{other, soon}, "zk"); len(list) != 1 || list[0].Contender != soon.Contender {
-		t.Errorf("a client that returns at once has %d lanes", len(list))
-	}
+	list = Fold([]*Lane{other, soon}, "zk")
+	must.Equal(t, len(list), 1, "lanes of a client that returns at once")
+	must.Equal(t, list[0].Contender, soon.Contender, "the latest attempt")
 }
 
 // Attempts that only the lock's history remembers are folded like others.
