@@ -85,8 +85,7 @@ func TestMarkedLocksAllowBulkActions(t *testing.T) {
 	shows(t, m, "v down v", "2 marked")
 	settle(t, m, press(m, "A"))
 	settles(t, m, "2 tab enter", "2 of 2 done")
-	press(m, "enter")
-	settles(t, m, "X", "How long should the key last")
+	settles(t, m, "enter X", "How long should the key last")
 	settle(t, m, press(m, "10m", "tab", "enter"))
 	settles(t, m, "2 tab enter", "2 of 2 done")
 	press(m, "enter")
@@ -190,7 +189,6 @@ func TestClientIsEndedFromTheScreen(t *testing.T) {
 // K on a finding ends the client that the finding is about. If that is gone or there is none, K
 // does not end the lock's holder, who may be healthy.
 func TestOnlyTheFindingsClientIsEnded(t *testing.T) {
-	t.Parallel()
 	for about, opens := range map[inspect.Untrusted]bool{"job-1": true, "gone": false, "": false} {
 		s := ofClient("10.0.0.7:50312")
 		for l := range s.Locks() {
@@ -231,8 +229,7 @@ func TestMuteFromTheScreen(t *testing.T) {
 	for _, way := range [][]string{{"m"}, {"enter", "m"}, {"f", "m"}, {"v", "m"}} {
 		f.kept = nil
 		m := model(t, Options{Mutes: f}, 120, 36, heldLocks("a"), way...)
-		wantText(t, m, "Mute  stuck-holder on zk:/locks/a", "does not set the lock's severity")
-		wantText(t, m, "enter MUTE")
+		wantText(t, m, "Mute  stuck-holder on zk:/locks/a", "does not set the lock's severity", "enter MUTE")
 		run(t, m, press(m, "OPS-7", "enter"))
 		want := inspect.Mute{Lock: fixture.Id("zk:/locks/a"), Rule: "stuck-holder", Muted: inspect.Muted{Until: fixture.In(time.Hour), Reason: "OPS-7"}}
 		must.Same(t, f.kept, []inspect.Mute{want}, way)
@@ -260,8 +257,7 @@ func TestMuteFromTheScreen(t *testing.T) {
 	m = model(t, Options{Mutes: f}, 120, 36, s)
 	shows(t, m, "m", "already muted")
 	shows(t, m, "enter", "M unmute")
-	press(m, "esc")
-	runs(t, m, "M", "unmuted: stuck-holder")
+	runs(t, m, "esc M", "unmuted: stuck-holder")
 	must.Equal(t, len(f.kept), 0, "kept", f.kept)
 	for l := range two.Locks() {
 		l.Findings[0].Muted = &inspect.Muted{Until: fixture.In(time.Hour)}
@@ -271,14 +267,12 @@ func TestMuteFromTheScreen(t *testing.T) {
 	runs(t, m, "f M", "unmuted: slow-queue on zk:/locks/a, not stuck-holder")
 	f.err = errors.New("mutes: disk full")
 	runs(t, m, "M", "disk full")
-	demo := model(t, Options{Sandbox: true}, 120, 36, heldLocks("a"))
-	shows(t, demo, "m", "the demo does not save mutes")
+	wantText(t, model(t, Options{Sandbox: true}, 120, 36, heldLocks("a"), "m"), "the demo does not save mutes")
 }
 
 // Locks are left out, with the reason, if they are free, have unknown or several holders, or are only
 // possible.
 func TestBulkLeavesOutUnsureLocks(t *testing.T) {
-	t.Parallel()
 	free, split, readers, possible := fixture.FreeLock(), fixture.Split(), fixture.Readers(), fixture.Orders()
 	possible.Confidence = recipe.Possible
 	f := &manyReleasers{}

@@ -65,7 +65,6 @@ func armed(release func(string) (act.Releaser, bool)) Options {
 // A deadlock's advice is about the cheapest hold in its cycle, usually on another lock than the
 // row's. The key acts on that lock and holder.
 func TestAdvisedKeyActsOnNamedTarget(t *testing.T) {
-	t.Parallel()
 	first, second := fixture.Orders(), fixture.Readers()
 	named := second.Holders[1]
 	first.Findings, second.Findings = []inspect.Finding{{
@@ -114,7 +113,6 @@ func TestAdviceWithoutTargetOpensNothing(t *testing.T) {
 
 // The advised key acts on the contender that the advice names, even if others share its session.
 func TestAdvisedKeyActsOnOneContender(t *testing.T) {
-	t.Parallel()
 	orphan := fixture.Orders()
 	for i := range orphan.Holders {
 		orphan.Holders[i].Owner = inspect.Owner{}

@@ -46,8 +46,7 @@ func TestWriteIsAllowedWhileItRuns(t *testing.T) {
 	run(t, m, press(m, "x"))
 	runs(t, m, "/locks/orders tab enter", "Released: worker-3")
 	shows(t, m, "enter : read", "▸ read-only ", ":read-only forbid actions on locks")
-	press(m, "esc")
-	shows(t, m, ": write enter", "writing is already allowed; :read-only forbids it")
+	shows(t, m, "esc : write enter", "writing is already allowed; :read-only forbids it")
 	wantNoText(t, m, "READ-ONLY")
 	choose(t, m, "read-only")
 	wantText(t, m, "READ-ONLY")
@@ -128,7 +127,6 @@ func TestAcquireAllowsWriting(t *testing.T) {
 
 // While writing is forbidden, the form of a contention run allows it, and the run begins.
 func TestRunAllowsWriting(t *testing.T) {
-	t.Parallel()
 	var asked []bool
 	m := inLab(t, arms(newFakeReleaser(), nil, &asked), 120, 36, fixture.Orders().ID)
 	shows(t, m, "n", "READ-ONLY", "[ Allow writing and run ]")
@@ -142,7 +140,6 @@ func TestRunAllowsWriting(t *testing.T) {
 // If writing cannot be allowed, such as without an audit file, it stays forbidden and the reason
 // is shown.
 func TestWriteThatCannotBeAllowed(t *testing.T) {
-	t.Parallel()
 	var asked []bool
 	m := opened(t, arms(newFakeReleaser(), errors.New("audit: permission denied"), &asked), 120, 36, fixture.Orders().ID)
 	choose(t, m, "write")
@@ -151,7 +148,6 @@ func TestWriteThatCannotBeAllowed(t *testing.T) {
 
 // A read_only profile can preview, but not arm.
 func TestReadOnlyProfilePreviews(t *testing.T) {
-	t.Parallel()
 	f := newFakeReleaser()
 	m := opened(t, Options{Release: f.of, ReadOnly: "profile \"prod\" is read_only"}, 120, 36, fixture.Orders().ID)
 	wantText(t, m, "READ-ONLY")
@@ -161,7 +157,6 @@ func TestReadOnlyProfilePreviews(t *testing.T) {
 
 // In production the user is asked for the reason before the preview, and the request includes it.
 func TestProductionAsksForTheReason(t *testing.T) {
-	t.Parallel()
 	f := newFakeReleaser()
 	m := opened(t, Options{Release: f.of, Environment: "production"}, 120, 36, fixture.Orders().ID, "x")
 	must.Equal(t, len(f.requests), 0, "previews before the reason")

@@ -22,8 +22,7 @@ import (
 // inClients is a model that shows the clients, with a complete list.
 func inClients(t *testing.T, o Options, width, height int, s *inspect.Snapshot, about screen.Subject) *Model {
 	t.Helper()
-	m := model(t, o, width, height, s)
-	goTo(m, screen.Clients, about)
+	m := goTo(model(t, o, width, height, s), screen.Clients, about)
 	makeClients(m)
 	return m
 }
@@ -108,15 +107,13 @@ func TestClientsOpenAtTheTop(t *testing.T) {
 	who, _ := holder.Identity("zk")
 	m = inClients(t, Options{}, 120, 36, fixture.BlockedClients(t), screen.Subject{Owner: who})
 	must.Equal(t, selectedName(m), "eve", "opened at")
-	send(m, tea.WindowSizeMsg{Width: 80, Height: 16})
-	wantText(t, m, "holds and waits for: 1 of 2")
+	receives(t, m, tea.WindowSizeMsg{Width: 80, Height: 16}, "holds and waits for: 1 of 2")
 	must.Equal(t, clientsOf(m).Table.Top, 0, "scrolled to")
 }
 
 // A cycle over ZooKeeper and Redis is drawn with the evidence that a session and a client belong
 // together. It is marked as possible if the evidence is weak.
 func TestCycleAcrossBackendsIsDrawn(t *testing.T) {
-	t.Parallel()
 	for label, words := range map[inspect.Untrusted][]string{
 		"web-1:7": {"deadlock: 2 clients", "count as one program because of", "process web-1:7 (likely)", "Cheapest fix"},
 		"cart":    {"possibly a deadlock: 2 clients", "name cart (possible)", "Cheapest fix"},
@@ -166,7 +163,6 @@ func TestClientSelectionFollows(t *testing.T) {
 
 // The key of the clients shows their list, even if the graph is or was in front.
 func TestClientsOpenTheirList(t *testing.T) {
-	t.Parallel()
 	m := inClients(t, Options{}, 120, 36, fixture.BlockedClients(t), screen.Subject{})
 	shows(t, m, "w c", "sort: blocks the most")
 	press(m, "w", "1", "c")
@@ -219,8 +215,7 @@ func TestClientsMouse(t *testing.T) {
 	at := tea.MouseClickMsg{X: 10, Y: top + c.Layout().EntriesTop, Button: tea.MouseLeft}
 	send(m, at)
 	must.Equal(t, m.front().Selected().Lock.Path, "/jobs/idle", "on")
-	send(m, at)
-	wantText(t, m, "chain", "zk:/jobs/idle")
+	receives(t, m, at, "chain", "zk:/jobs/idle")
 }
 
 func TestEmptyClientsSayWhy(t *testing.T) {
@@ -314,7 +309,6 @@ func TestClientsKeepTheirPlaces(t *testing.T) {
 
 // A client without holds and waits keeps its row for a while, and its empty pane takes no keys.
 func TestIdleClientIsCounted(t *testing.T) {
-	t.Parallel()
 	m := inClients(t, Options{Now: func() time.Time { return fixture.Noon }}, 80, 24,
 		queues(t, fixture.QueueOf("/x", time.Hour, fixture.Ann), fixture.QueueOf("/y", time.Hour, fixture.Dan, fixture.Bob)), screen.Subject{})
 	shows(t, m, "/ a n enter", "2 of 3 clients")

@@ -42,16 +42,13 @@ func TestCopyMenu(t *testing.T) {
 		wantNoText(t, m, "Copy from")
 		wantText(t, m, "sent to the terminal's clipboard: ")
 	}
-	m := opened(t, Options{}, 80, 24, fixture.Orders().ID)
-	hides(t, m, "y 9 esc", "Copy from", "sent to")
+	wantNoText(t, opened(t, Options{}, 80, 24, fixture.Orders().ID, "y", "9", "esc"), "Copy from", "sent to")
 }
 
 // The menu copies texts of the selected contender, not of the holder.
 func TestCopyUsesSelectedContender(t *testing.T) {
-	m := opened(t, Options{}, 80, 24, fixture.Orders().ID)
-	shows(t, m, "j y", "10.2.0.3:53122", "worker-7")
-	m = model(t, Options{}, 80, 24, fixture.Everything())
-	shows(t, m, "j y", "worker-3")
+	wantText(t, opened(t, Options{}, 80, 24, fixture.Orders().ID, "j", "y"), "10.2.0.3:53122", "worker-7")
+	wantText(t, model(t, Options{}, 80, 24, fixture.Everything(), "j", "y"), "worker-3")
 }
 
 func TestCopyMenuIgnoresOtherKeys(t *testing.T) {
@@ -64,7 +61,6 @@ func TestCopyMenuIgnoresOtherKeys(t *testing.T) {
 // The command that a finding advises, shown above the queue, is offered first. If two findings
 // advise it, it is offered once.
 func TestTheAdvisedCommandIsCopied(t *testing.T) {
-	t.Parallel()
 	l := *fixture.Orders()
 	step := fixture.Act(inspect.VerbRelease, "if it hangs", l.ID, "abc")
 	l.Findings = []inspect.Finding{
@@ -167,8 +163,7 @@ func TestLongTicketGoesToFile(t *testing.T) {
 	for range 2000 {
 		l.Waiters = append(l.Waiters, l.Waiters[0])
 	}
-	m := model(t, Options{}, 80, 24, snapshotOf(l))
-	goTo(m, screen.Chain, screen.Subject{Lock: l.ID})
+	m := goTo(model(t, Options{}, 80, 24, snapshotOf(l)), screen.Chain, screen.Subject{Lock: l.ID})
 	press(m, "Y")
 	exported(t, m, "2")
 	wantText(t, m, "not written: this screen writes no files")
@@ -177,6 +172,5 @@ func TestLongTicketGoesToFile(t *testing.T) {
 
 func TestNoTicketWithoutALock(t *testing.T) {
 	t.Parallel()
-	m := model(t, Options{}, 80, 24, snapshotOf())
-	shows(t, m, "Y", "no lock or finding is selected")
+	wantText(t, model(t, Options{}, 80, 24, snapshotOf(), "Y"), "no lock or finding is selected")
 }

@@ -41,12 +41,6 @@ func TestRedlockNamesItsHolder(t *testing.T) {
 	}
 }
 
-func TestDialogWords(t *testing.T) {
-	t.Parallel()
-	m := inConfirm(t, newFakeReleaser())
-	wantText(t, m, "Sends    · delete", "esc cancel", "[ Release ]")
-}
-
 // Below the details come the lanes, and then the grants, which fill the window.
 func TestGrantsFillTheRest(t *testing.T) {
 	m := opened(t, Options{}, 120, 40, fixture.Orders().ID)
@@ -67,7 +61,6 @@ func TestGrantsFillTheRest(t *testing.T) {
 
 // An age by an unchecked clock is marked wherever it is drawn.
 func TestUncheckedClockAgesAreMarked(t *testing.T) {
-	t.Parallel()
 	l := fixture.Orders()
 	for i := range l.Waiters {
 		l.Waiters[i].Since, l.Waiters[i].Czxid = fixture.Ago(time.Hour), 3
@@ -89,7 +82,6 @@ func TestUncheckedClockAgesAreMarked(t *testing.T) {
 // A host has its configured name on the chain, in the list of clients and in filters. The details keep
 // the address.
 func TestHostsHaveTheirNames(t *testing.T) {
-	t.Parallel()
 	rule := must.Have(inspect.NewHostRule("10.0.9.0/24", "", "billing-1"))(t)
 	l := fixture.QueueOf("/locks/a", time.Minute, fixture.Ann, fixture.Bob)
 	l.Holders[0].Owner.Client = "10.0.9.7:50312"
@@ -101,7 +93,6 @@ func TestHostsHaveTheirNames(t *testing.T) {
 
 // A domain that all hosts share is left out only in lists where names would be cut.
 func TestCutNamesOmitSharedDomain(t *testing.T) {
-	t.Parallel()
 	var locks []*inspect.Lock
 	for i := range 3 {
 		who := fixture.Person{Name: fmt.Sprintf("app-%d.production.example.net:4001", i), Session: int64(i + 1)}
@@ -115,8 +106,7 @@ func TestCutNamesOmitSharedDomain(t *testing.T) {
 	press(m, "esc", "c")
 	makeClients(m)
 	wantText(t, m, "app-1:4001")
-	m = model(t, Options{}, 200, 50, s)
-	wantText(t, m, "app-1.production.example.net:4001")
+	wantText(t, model(t, Options{}, 200, 50, s), "app-1.production.example.net:4001")
 }
 
 // A lock's worst finding decides its sign in its row, above its chain and in the list of findings,
@@ -172,13 +162,11 @@ func TestAFindingHasOneSeverityEverywhere(t *testing.T) {
 // lineWith is the first line of the screen that contains a text.
 func lineWith(t *testing.T, m *Model, text string) string {
 	t.Helper()
-	for _, line := range splitLines(content(m)) {
-		if strings.Contains(line, text) {
-			return line
-		}
+	at := lineAt(m, text)
+	if at < 0 {
+		t.Fatalf("no line contains %q:\n%s", text, content(m))
 	}
-	t.Fatalf("no line contains %q:\n%s", text, content(m))
-	return ""
+	return splitLines(content(m))[at]
 }
 
 // foundAgo is an event about a finding of the fixture's stuck lock.
@@ -202,19 +190,9 @@ func TestClearedFindingsAreListed(t *testing.T) {
 	press(m, "f")
 	wantText(t, m, "cleared in the last 15m ", "11:56:00", "11:51:00")
 	wantNoText(t, m, "long-ago", "came-back", "11:58:00")
-	var went, begin int
-	for i, l := range splitLines(content(m)) {
-		switch {
-		case strings.Contains(l, " went "):
-			went = i
-			must.Contain(t, l, "2m00s", "how long it lasted")
-		case strings.Contains(l, "unseen-begin"):
-			begin = i
-			must.Contain(t, l, " ?  11:51", "unseen start")
-		}
-	}
-	must.True(t, went > 0, "the finding cleared last is missing")
-	must.Equal(t, begin, went+1, "the one before it is in line")
+	must.Contain(t, lineWith(t, m, " went "), "2m00s", "how long it lasted")
+	must.Contain(t, lineWith(t, m, "unseen-begin"), " ?  11:51", "unseen start")
+	must.Equal(t, lineAt(m, "unseen-begin"), lineAt(m, " went ")+1, "the one before it is in line")
 	narrow := withEvents(t, Options{}, 120, 36, list...)
 	hides(t, narrow, "f", "cleared in the last")
 }
@@ -231,13 +209,11 @@ func TestClearedFindingsShownInAnyWindow(t *testing.T) {
 
 // The pane next to the list shows an advised command in full, so that it can be copied with the mouse.
 func TestDetailsShowCommandInFull(t *testing.T) {
-	t.Parallel()
 	const name = "_c_7f3e0c51-0000-4000-8000-0000000000aa-__WRIT__0000000602"
 	for _, width := range []int{80, 120, 199, 200, 220} {
 		l := fixture.Orders()
 		l.Findings[0].Steps = []inspect.Step{fixture.Act(inspect.VerbRelease, "if it hangs", l.ID, name)}
-		m := model(t, Options{}, width, 50, snapshotOf(l))
-		shows(t, m, "f", name)
+		wantText(t, model(t, Options{}, width, 50, snapshotOf(l), "f"), name)
 	}
 }
 
@@ -293,7 +269,6 @@ func TestPossibleConnectionsOfAHolder(t *testing.T) {
 // Ages of connections count from the time of the list: a client connected before the acquisition is
 // still a candidate seconds later.
 func TestConnectionAgesCountFromListing(t *testing.T) {
-	t.Parallel()
 	snapshot := ofClient("")
 	l := snapshot.Lock(fixture.Id("redis:lock:job"))
 	l.Holders[0].HeldSince = fixture.Ago(time.Minute)
@@ -312,7 +287,6 @@ func TestConnectionAgesCountFromListing(t *testing.T) {
 // The list says nothing about a later contender. The connections are listed again for it, though not
 // at once, and much later after a refusal or a slow answer.
 func TestNewContenderRelistsConnections(t *testing.T) {
-	t.Parallel()
 	snapshot := ofClient("")
 	l := snapshot.Lock(fixture.Id("redis:lock:job"))
 	l.Holders[0].HeldSince = fixture.Noon.Add(time.Second)

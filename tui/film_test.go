@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -34,7 +35,7 @@ func (noFilm) End() time.Time { return time.Time{} }
 // later.
 func filming(t *testing.T, o Options, width, height int) *rewound {
 	t.Helper()
-	r := &rewound{at: fixture.Noon.AddDate(1, 0, 0)}
+	r := &rewound{t: t, at: fixture.Noon.AddDate(1, 0, 0)}
 	o.Now, o.Replay = func() time.Time { return r.at }, true
 	if o.Film == nil {
 		o.Film = noFilm{}
@@ -62,22 +63,18 @@ func TestReplayPlays(t *testing.T) {
 	wantText(t, r.Model, "12:00:00  0:00 of 0:30 read, plays x1", "space stops", "worker-0 ")
 	send(r.Model, filmedMsg{snapshots: frames(7, 13)})
 	send(r.Model, filmedMsg{err: io.EOF})
-	r.wait(6 * time.Second)
-	wantText(t, r.Model, "0:06 of 1:00, plays x1", "worker-1 ", "1 lock: ")
+	r.wait(6*time.Second, "0:06 of 1:00, plays x1", "worker-1 ", "1 lock: ")
 	press(r.Model, "space")
-	r.wait(time.Minute)
-	wantText(t, r.Model, "0:06 of 1:00, paused", "space plays", "worker-1 ")
+	r.wait(time.Minute, "0:06 of 1:00, paused", "space plays", "worker-1 ")
 	wantNoText(t, r.Model, "PAUSED", " PAST ")
 	for _, key := range []string{"enter", "t", "c", "f", "b", "e"} {
 		shows(t, r.Model, key, "0:06 of 1:00, paused")
 	}
 	wantText(t, r.Model, "2 events")
 	press(r.Model, "space", ">", ">")
-	r.wait(5 * time.Second)
-	wantText(t, r.Model, "0:26 of 1:00, plays x4", "6 events")
+	r.wait(5*time.Second, "0:26 of 1:00, plays x4", "6 events")
 	shows(t, r.Model, "[", "0:21 of 1:00", "5 events")
-	r.wait(time.Minute)
-	wantText(t, r.Model, "1:00 of 1:00, the end", "13 events")
+	r.wait(time.Minute, "1:00 of 1:00, the end", "13 events")
 	shows(t, r.Model, "]", "this is the end of the recording")
 	shows(t, r.Model, "{ {", "the recording begins here", "0:00 of 1:00")
 	shows(t, r.Model, "backspace", "1:00 of 1:00, the end")
@@ -86,17 +83,13 @@ func TestReplayPlays(t *testing.T) {
 
 // The playhead waits for the reader, and continues with it.
 func TestReplayWaitsForTheReader(t *testing.T) {
-	t.Parallel()
 	r := filming(t, Options{Speed: 60}, 80, 24)
 	send(r.Model, filmedMsg{snapshots: frames(0, 3)})
-	r.wait(time.Second)
-	wantText(t, r.Model, "0:10 of 0:10 read, plays x60")
+	r.wait(time.Second, "0:10 of 0:10 read, plays x60")
 	send(r.Model, filmedMsg{snapshots: frames(3, 13)})
-	r.wait(time.Second / 2)
-	wantText(t, r.Model, "0:40 of 1:00 read, plays x60")
+	r.wait(time.Second/2, "0:40 of 1:00 read, plays x60")
 	shows(t, r.Model, "x", "this is a recording")
-	send(r.Model, filmedMsg{err: errors.New("line 9: not JSON")})
-	wantText(t, r.Model, "not JSON")
+	receives(t, r.Model, filmedMsg{err: errors.New("line 9: not JSON")}, "not JSON")
 }
 
 // A requested moment is drawn once it has been read, and nothing else until then. space cancels it.
@@ -107,20 +100,15 @@ func TestSoughtMomentIsDrawnOnceRead(t *testing.T) {
 	send(r.Model, filmedMsg{snapshots: frames(0, 3)})
 	shows(t, r.Model, "] ] ] ]", "0:05 of 0:10 read, reading to 0:20", "space stops", "worker-1 ")
 	wantNoText(t, r.Model, "this is the end")
-	r.wait(time.Minute)
-	wantText(t, r.Model, "0:05 of 0:10 read, reading to 0:20")
-	send(r.Model, filmedMsg{snapshots: frames(3, 4)})
-	wantText(t, r.Model, "0:05 of 0:15 read, reading to 0:20", "worker-1 ")
-	send(r.Model, filmedMsg{snapshots: frames(4, 7)})
-	wantText(t, r.Model, "0:20 of 0:30 read, plays x1", "worker-4 ")
+	r.wait(time.Minute, "0:05 of 0:10 read, reading to 0:20")
+	receives(t, r.Model, filmedMsg{snapshots: frames(3, 4)}, "0:05 of 0:15 read, reading to 0:20", "worker-1 ")
+	receives(t, r.Model, filmedMsg{snapshots: frames(4, 7)}, "0:20 of 0:30 read, plays x1", "worker-4 ")
 	shows(t, r.Model, "}", "reading to 1:20")
 	shows(t, r.Model, "space", "0:20 of 0:30 read, paused", "space plays")
 	shows(t, r.Model, "} [ {", "0:15 of 0:30 read, paused", "worker-3 ")
 	shows(t, r.Model, "backspace", "0:15 of 0:30 read, reading to the end", "worker-3 ")
-	send(r.Model, filmedMsg{snapshots: frames(7, 13)})
-	wantText(t, r.Model, "0:15 of 1:00 read, reading to the end", "worker-3 ")
-	send(r.Model, filmedMsg{err: io.EOF})
-	wantText(t, r.Model, "1:00 of 1:00, the end", "worker-12 ")
+	receives(t, r.Model, filmedMsg{snapshots: frames(7, 13)}, "0:15 of 1:00 read, reading to the end", "worker-3 ")
+	receives(t, r.Model, filmedMsg{err: io.EOF}, "1:00 of 1:00, the end", "worker-12 ")
 
 	r = filming(t, Options{}, 120, 36)
 	send(r.Model, filmedMsg{snapshots: frames(0, 3)})
@@ -128,12 +116,10 @@ func TestSoughtMomentIsDrawnOnceRead(t *testing.T) {
 	shows(t, r.Model, "]", "0:10 of 0:10 read, reading to 0:15")
 	press(r.Model, "}")
 	send(r.Model, filmedMsg{snapshots: frames(3, 7)})
-	send(r.Model, filmedMsg{err: errors.New("line 9: not JSON")})
-	wantText(t, r.Model, "0:30 of 0:30, the end", "not JSON")
+	receives(t, r.Model, filmedMsg{err: errors.New("line 9: not JSON")}, "0:30 of 0:30, the end", "not JSON")
 }
 
 func TestEmptyRecordingIsReported(t *testing.T) {
-	t.Parallel()
 	r := filming(t, Options{}, 80, 24)
 	send(r.Model, filmedMsg{err: io.EOF})
 	shows(t, r.Model, "[ space backspace >", "the recording is empty")
@@ -154,8 +140,7 @@ func TestGapsLookUnknown(t *testing.T) {
 		send(r.Model, filmedMsg{err: io.EOF})
 		hides(t, r.Model, "space ] ] ] ]", "not watched")
 		r.step(2 * time.Second)
-		send(r.Model, nil)
-		wantText(t, r.Model, "not watched")
+		receives(t, r.Model, nil, "not watched")
 		must.Equal(t, r.Snapshot().Backends[0].State, inspect.Down, "in the gap")
 		must.True(t, b.State != inspect.Down, "down after the gap")
 		fits(t, r.Model)
@@ -185,8 +170,7 @@ func (indexedFilm) End() time.Time { return fixture.In(time.Minute) }
 func TestIndexedMomentIsDrawnAhead(t *testing.T) {
 	t.Parallel()
 	r := filming(t, Options{Film: indexedFilm{}}, 120, 36)
-	send(r.Model, filmedMsg{snapshots: frames(0, 3)})
-	wantText(t, r.Model, "0:00 of 1:00 (0:10 read), plays x1")
+	receives(t, r.Model, filmedMsg{snapshots: frames(0, 3)}, "0:00 of 1:00 (0:10 read), plays x1")
 	ahead := func(keys ...string) {
 		var last tea.Cmd
 		for _, key := range keys {
@@ -197,8 +181,7 @@ func TestIndexedMomentIsDrawnAhead(t *testing.T) {
 	press(r.Model, "space")
 	ahead("]", "]", "]", "]", "]", "]")
 	wantText(t, r.Model, "0:30 of 1:00, only 0:10 of its history read", "worker-6 ", "space plays")
-	r.wait(time.Minute)
-	wantText(t, r.Model, "0:30 of 1:00, only 0:10 of its history read", "worker-6 ")
+	r.wait(time.Minute, "0:30 of 1:00, only 0:10 of its history read", "worker-6 ")
 	shows(t, r.Model, "x", "this is a recording")
 	ahead("]", "]")
 	wantText(t, r.Model, "0:40 of 1:00, only 0:10 of its history read", "worker-8 ")
@@ -222,8 +205,7 @@ func TestIndexedMomentIsDrawnAhead(t *testing.T) {
 	shows(t, r.Model, "space", "of its history read", "space plays")
 	shows(t, r.Model, "space", "of its history read", "space stops")
 	ahead("[")
-	send(r.Model, filmedMsg{snapshots: frames(3, 13)})
-	wantText(t, r.Model, "0:55 of 1:00 (1:00 read), plays x1", "worker-11 ")
+	receives(t, r.Model, filmedMsg{snapshots: frames(3, 13)}, "0:55 of 1:00 (1:00 read), plays x1", "worker-11 ")
 }
 
 // moments returns a command's answers about requested moments.
@@ -326,8 +308,7 @@ func TestDemoRunsUntilKeyPress(t *testing.T) {
 	shows(t, m, "P", "demo running: any key pauses", "2/2 second")
 	beat(sceneTime)
 	wantText(t, m, "1/2 first")
-	send(m, tea.MouseClickMsg{X: 10, Y: 5, Button: tea.MouseLeft})
-	wantText(t, m, "demo paused: P resumes")
+	receives(t, m, tea.MouseClickMsg{X: 10, Y: 5, Button: tea.MouseLeft}, "demo paused: P resumes")
 }
 
 func TestArrowsChangeTheScene(t *testing.T) {
@@ -374,7 +355,6 @@ func demoTour(t *testing.T, until time.Duration, drawn func(m *Model)) *Model {
 // A new user's first questions to the demo take at most five keys: who blocks this lock, is it fair,
 // what goes into the ticket.
 func TestThreeTasksTakeFewKeys(t *testing.T) {
-	t.Parallel()
 	for name, task := range map[string]struct {
 		keys []string
 		seen []string // on the screen
@@ -403,12 +383,8 @@ func TestThreeTasksTakeFewKeys(t *testing.T) {
 
 // lineOf is the screen line of the cursor.
 func lineOf(m *Model) int {
-	for i, l := range splitLines(content(m)) {
-		if strings.HasPrefix(l, m.theme.Glyphs.Cursor) {
-			return i
-		}
-	}
-	return -1
+	at := func(line string) bool { return strings.HasPrefix(line, m.theme.Glyphs.Cursor) }
+	return slices.IndexFunc(splitLines(content(m)), at)
 }
 
 // A moment of a recording is drawn with its past: plots of the minutes before, and keys to go back.
@@ -421,13 +397,7 @@ func TestAMomentHasItsPast(t *testing.T) {
 		past.Add(last)
 	})
 	m := model(t, Options{Past: past, Now: func() time.Time { return last.TakenAt }, Replay: true}, 120, 36, last)
-	plots := 0
-	for _, line := range splitLines(content(m)) {
-		if strings.Contains(line, "zk:/locks/payments") {
-			plots++
-			must.True(t, strings.ContainsAny(line, "▁▂▃▄▅▆▇█"), "the past is not plotted", line)
-		}
-	}
-	must.True(t, plots != 0, "the lock is not in the list", content(m))
+	row := lineWith(t, m, "zk:/locks/payments")
+	must.True(t, strings.ContainsAny(row, "▁▂▃▄▅▆▇█"), "the past is not plotted", row)
 	shows(t, m, "[", "5s ago, paused")
 }

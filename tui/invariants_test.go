@@ -247,7 +247,6 @@ func (k *monkey) inspect(drawn string) int {
 }
 
 func TestRandomInputIsHarmless(t *testing.T) {
-	t.Parallel()
 	servertest.Slow(t)
 	steps := servertest.Effort(t, 100, 400)
 	for seed := range uint64(8) {

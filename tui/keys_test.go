@@ -56,7 +56,6 @@ func windows(t *testing.T, selected bool) []struct{ width, height int } {
 
 // Every key does something on every screen, or gives a reason.
 func TestNoKeyIsSilent(t *testing.T) {
-	t.Parallel()
 	all := []string{"enter", "esc", "tab", "space", "left", "right", "backspace"}
 	for r := '!'; r <= '~'; r++ {
 		all = append(all, string(r))
@@ -103,7 +102,6 @@ func boundKeys(m *Model) (keys []string) {
 
 // Every key in a footer does something or gives a reason, whether pressed or clicked.
 func TestEveryKeyOfTheFooterWorks(t *testing.T) {
-	t.Parallel()
 	for _, e := range screenList() {
 		for _, state := range []struct{ selected, acts bool }{{false, false}, {true, false}, {true, true}} {
 			list := windows(t, state.selected)
@@ -189,15 +187,13 @@ func TestDigitsAndHome(t *testing.T) {
 	send(m, tea.MouseClickMsg{X: 14, Y: 0, Button: tea.MouseLeft})
 	must.Equal(t, m.inFront, screen.Locks, "a click leads to")
 	must.Equal(t, len(m.backStack), 1, m.backStack)
-	send(m, tea.MouseClickMsg{X: 119, Y: 0, Button: tea.MouseLeft})
-	wantText(t, m, "read-only: start with --write")
+	receives(t, m, tea.MouseClickMsg{X: 119, Y: 0, Button: tea.MouseLeft}, "read-only: start with --write")
 }
 
 // The help finds a key by words of its description, and signs by theirs.
 func TestHelpSearches(t *testing.T) {
 	m := model(t, Options{}, 200, 50, fixture.Everything())
-	send(m, tea.KeyPressMsg{Code: tea.KeyF1})
-	wantText(t, m, "Everywhere", "reverse the order", "at least")
+	receives(t, m, tea.KeyPressMsg{Code: tea.KeyF1}, "Everywhere", "reverse the order", "at least")
 	shows(t, m, "/ filter", "filter: show only locks")
 	wantNoText(t, m, "reverse the order")
 	shows(t, m, "esc", "reverse the order")
@@ -216,11 +212,8 @@ func TestScreenKeysLeaveComparison(t *testing.T) {
 		press(r.Model, key)
 		_, open := r.top().(*comparing)
 		must.Equal(t, open, key == "x" || key == "m", key)
+		must.Equal(t, r.inFront == screen.Findings, key == "f", key, "leads to findings")
 	}
-	r := seen(t, Options{}, 120, 36)
-	run(t, r.Model, press(r.Model, "D"))
-	press(r.Model, "f")
-	must.Equal(t, r.inFront, screen.Findings)
 }
 
 // Screens that need a lock show the last selected one, however they are opened.
@@ -276,14 +269,7 @@ func TestBackAndOpenWorkEverywhere(t *testing.T) {
 	t.Parallel()
 	for _, e := range screenList() {
 		for _, key := range []string{"h", "left", "l", "right"} {
-			m := model(t, Options{Lab: newFakeLab()}, 120, 36, fixture.Everything())
-			if e.name != screen.Locks {
-				goTo(m, e.name, screen.Subject{Lock: fixture.Orders().ID})
-			}
-			if e.name == screen.Events {
-				send(m, happening(allKinds()...))
-			}
-			m.Update(tea.WindowSizeMsg{Width: 120, Height: 36})
+			m := onScreen(t, Options{Lab: newFakeLab()}, e.name, 120, 36, true)
 			before := content(m)
 			press(m, key)
 			switch back := key == "h" || key == "left"; {
@@ -323,7 +309,6 @@ func TestEscLeavesThePaneFirst(t *testing.T) {
 
 // If esc has two effects, the footer shows the first.
 func TestFooterListsEachKeyOnce(t *testing.T) {
-	t.Parallel()
 	m := model(t, Options{}, 120, 36, fixture.Everything(), "f", "/", "stuck", "enter")
 	wantIn(t, foot(m), "esc clear filter", "h back")
 	must.Equal(t, strings.Count(foot(m), "esc "), 1, foot(m))
@@ -332,7 +317,6 @@ func TestFooterListsEachKeyOnce(t *testing.T) {
 
 // The filter of clients has the same keys as all others.
 func TestClientsHaveTheFilterKeys(t *testing.T) {
-	t.Parallel()
 	m := inClients(t, Options{}, 120, 36, fixture.BlockedClients(t), screen.Subject{})
 	hides(t, m, "/ jobs enter n", "no filter is on")
 	wantText(t, m, "esc clear filter")
@@ -389,7 +373,6 @@ func TestTitleIsClickable(t *testing.T) {
 
 // Clicks on the frame do not reach the list: the row below the last visible one stays unselected.
 func TestFrameClicksSelectNothing(t *testing.T) {
-	t.Parallel()
 	m := model(t, Options{}, 40, 12, fixture.Everything())
 	before := locksOf(m).Current
 	send(m, tea.MouseClickMsg{X: 20, Y: 10, Button: tea.MouseLeft})

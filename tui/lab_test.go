@@ -160,8 +160,7 @@ func TestNothingIsTakenByAccident(t *testing.T) {
 		f := newFakeLab()
 		m := inLab(t, Options{Lab: f}, 120, 36, fixture.Orders().ID)
 		press(m, "a", "orders")
-		send(m, tea.PasteMsg{Content: "zk:/locks/orders\n\t\n"})
-		wantText(t, m, "pasting is off here")
+		receives(t, m, tea.PasteMsg{Content: "zk:/locks/orders\n\t\n"}, "pasting is off here")
 		settle(t, m, press(m, keys...))
 		must.Equal(t, len(f.orders), 0, name, "acquired", f.orders)
 	}
@@ -169,8 +168,7 @@ func TestNothingIsTakenByAccident(t *testing.T) {
 
 func TestTypedLockNameIsChecked(t *testing.T) {
 	f := newFakeLab()
-	m := model(t, Options{Lab: f}, 120, 36, snapshotOf())
-	goTo(m, screen.Lab, screen.Subject{})
+	m := goTo(model(t, Options{Lab: f}, 120, 36, snapshotOf()), screen.Lab, screen.Subject{})
 	shows(t, m, "a", "Type the lock's name")
 	shows(t, m, "mine", "Write the backend before the path")
 	must.Equal(t, strings.Count(content(m), "rite the backend"), 1, "the error is shown")
@@ -240,7 +238,6 @@ func TestReadOnlyTakesNothing(t *testing.T) {
 }
 
 func TestAcquireFromEveryPane(t *testing.T) {
-	t.Parallel()
 	m := inLab(t, Options{Sandbox: true, Faults: &fakeFaults{}, Lab: newFakeLab()}, 80, 24, fixture.Orders().ID)
 	s := m.screens[screen.Lab].(*lab.Screen)
 	for _, want := range []lab.LabPane{lab.PaneHand, lab.PaneRuns, lab.PaneFaults} {

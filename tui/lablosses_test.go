@@ -47,7 +47,6 @@ func TestLossIsLoudOnEveryScreen(t *testing.T) {
 
 // A loss while a dialog is open is shown in the footer, and in its own box once the dialog closes.
 func TestLossDuringDialogStaysVisible(t *testing.T) {
-	t.Parallel()
 	for name, keys := range map[string][]string{
 		"help": {"?"}, "acquire": {"a"}, "palette": {":"}, "quit": {"q"}, "quit over help": {"?", "ctrl+c"},
 	} {
@@ -60,8 +59,7 @@ func TestLossDuringDialogStaysVisible(t *testing.T) {
 			expire(m, f)
 			for range 3 {
 				sink(m) // a flash would pass by then
-				send(m, tickedMsg{m.ticking})
-				wantText(t, m, " LOST  zk:/locks/orders: zookeeper session has expired")
+				receives(t, m, tickedMsg{m.ticking}, " LOST  zk:/locks/orders: zookeeper session has expired")
 			}
 			for range keys {
 				press(m, "esc")
@@ -121,7 +119,6 @@ func TestInterruptAsksOnce(t *testing.T) {
 
 // A dialog receives its results even while the question covers it.
 func TestInterruptKeepsTheDialogBelowAlive(t *testing.T) {
-	t.Parallel()
 	f := newFakeReleaser()
 	m := opened(t, Options{Release: f.of}, 120, 36, fixture.Orders().ID)
 	holding(m, func() int { return 1 })

@@ -114,9 +114,10 @@ func messages[T any](cmd tea.Cmd) (all []tea.Msg) {
 }
 
 // goTo opens a screen.
-func goTo(m *Model, to screen.Name, about screen.Subject) {
+func goTo(m *Model, to screen.Name, about screen.Subject) *Model {
 	m.Go(to, about)
 	m.navigate()
+	return m
 }
 
 // content is the screen as text, without trailing blanks.
@@ -160,6 +161,13 @@ func hides(t *testing.T, m *Model, keys string, texts ...string) {
 	t.Helper()
 	press(m, strings.Fields(keys)...)
 	wantNoText(t, m, texts...)
+}
+
+// receives sends a message, and wants texts on the screen.
+func receives(t *testing.T, m *Model, msg tea.Msg, texts ...string) {
+	t.Helper()
+	send(m, msg)
+	wantText(t, m, texts...)
 }
 
 // runs presses keys, runs their command, and wants texts on the screen.

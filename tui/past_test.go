@@ -18,12 +18,13 @@ import (
 // rewound is a model that has seen a minute of handoffs, one every 5 s, by its own clock.
 type rewound struct {
 	*Model
+	t  *testing.T
 	at time.Time
 }
 
 func seen(t *testing.T, o Options, width, height int) *rewound {
 	t.Helper()
-	r := &rewound{at: fixture.Noon}
+	r := &rewound{t: t, at: fixture.Noon}
 	o.Now = func() time.Time { return r.at }
 	r.Model = model(t, o, width, height, nil)
 	for i := range 13 {
@@ -47,17 +48,17 @@ func handedOver(i int, at time.Time) *inspect.Snapshot {
 	return s
 }
 
-func (r *rewound) wait(d time.Duration) {
+// wait lets time pass, and wants texts on the screen.
+func (r *rewound) wait(d time.Duration, texts ...string) {
+	r.t.Helper()
 	r.at = r.at.Add(d)
-	if cmd := send(r.Model, tickedMsg{r.ticking}); cmd == nil {
-		panic("no next tick")
-	}
+	must.True(r.t, send(r.Model, tickedMsg{r.ticking}) != nil, "no next tick")
+	wantText(r.t, r.Model, texts...)
 }
 
 // Every screen can go back in time: it shows the state and events of that moment, and its position.
 // Keys go forward and back to now.
 func TestScrubbing(t *testing.T) {
-	t.Parallel()
 	r := seen(t, Options{}, 120, 36)
 	wantText(t, r.Model, "worker-12")
 	shows(t, r.Model, "{", " PAST ", "12:00:05", "1m00s ago, paused", "12:00:00 ", "space plays", "worker-1 ")
@@ -79,20 +80,15 @@ func TestScrubbing(t *testing.T) {
 
 // The past plays at its speed, stops on request, and ends at the present, which has moved on meanwhile.
 func TestPlayingThePast(t *testing.T) {
-	t.Parallel()
 	r := seen(t, Options{}, 120, 36)
 	shows(t, r.Model, "enter { space", "plays x1", "space stops")
-	r.wait(6 * time.Second)
-	wantText(t, r.Model, "12:00:11", "worker-2 ")
+	r.wait(6*time.Second, "12:00:11", "worker-2 ")
 	press(r.Model, ">", ">")
-	r.wait(5 * time.Second)
-	wantText(t, r.Model, "12:00:31", "plays x4", "worker-6 ")
+	r.wait(5*time.Second, "12:00:31", "plays x4", "worker-6 ")
 	shows(t, r.Model, "< < < < <", "plays x1/4")
-	r.wait(4 * time.Second)
-	wantText(t, r.Model, "12:00:32")
+	r.wait(4*time.Second, "12:00:32")
 	press(r.Model, "space")
-	r.wait(time.Minute)
-	wantText(t, r.Model, "12:00:32", "paused")
+	r.wait(time.Minute, "12:00:32", "paused")
 	r.handOver(99)
 	wantNoText(t, r.Model, "worker-99")
 	shows(t, r.Model, "] ]", "12:00:42")
@@ -105,7 +101,6 @@ func TestPlayingThePast(t *testing.T) {
 
 // A paused screen can go back in time, too. Events during the pause are shown, and play on after it.
 func TestScrubbingAPause(t *testing.T) {
-	t.Parallel()
 	r := seen(t, Options{}, 120, 36)
 	shows(t, r.Model, "space", "PAUSED: space resumes")
 	r.handOver(50)
@@ -119,7 +114,6 @@ func TestScrubbingAPause(t *testing.T) {
 
 // A release is not even previewed, since the preview would show the present.
 func TestNothingIsPreviewedInThePast(t *testing.T) {
-	t.Parallel()
 	releasing := &fakeReleaser{}
 	m := opened(t, Options{Release: releasing.of, ReadOnly: "the profile is read-only"}, 120, 36, fixture.Orders().ID)
 	m.pastEvents = &m.events
@@ -132,7 +126,6 @@ func TestNothingIsPreviewedInThePast(t *testing.T) {
 }
 
 func TestThePastIsSaved(t *testing.T) {
-	t.Parallel()
 	var kept *inspect.Past
 	var fails error
 	r := seen(t, Options{SavePast: func(_ context.Context, p *inspect.Past) (string, error) {
@@ -144,15 +137,12 @@ func TestThePastIsSaved(t *testing.T) {
 	cmd := press(r.Model, "R", "enter")
 	wantText(t, r.Model, "saving")
 	r.handOver(77) // after the save: not in the file
-	send(r.Model, cmd())
-	wantText(t, r.Model, `saved: lockscope replay '/tmp/it'\''s.jsonl'`)
+	receives(t, r.Model, cmd(), `saved: lockscope replay '/tmp/it'\''s.jsonl'`)
 	must.True(t, kept.To().Equal(fixture.Noon.Add(time.Minute)), "to", kept.To())
 	must.Equal(t, kept.From(), fixture.Noon, "from")
 	fails = errors.New("disk full")
-	send(r.Model, press(r.Model, "R", "enter")())
-	wantText(t, r.Model, "not saved: disk full")
-	m := model(t, Options{}, 80, 24, fixture.Everything())
-	shows(t, m, "R", "this screen writes no files")
+	receives(t, r.Model, press(r.Model, "R", "enter")(), "not saved: disk full")
+	wantText(t, model(t, Options{}, 80, 24, fixture.Everything(), "R"), "this screen writes no files")
 }
 
 // The line of the past fits every window without cuts, and always has the key back to now.
@@ -174,7 +164,6 @@ func TestThePastLineFits(t *testing.T) {
 
 // A change of speed and its limits are reported even if nothing plays.
 func TestTheSpeedIsReported(t *testing.T) {
-	t.Parallel()
 	r := seen(t, Options{}, 120, 36)
 	shows(t, r.Model, "[ >", "the past plays x2")
 	shows(t, r.Model, "< <", "the past plays x1/2")
@@ -184,7 +173,6 @@ func TestTheSpeedIsReported(t *testing.T) {
 
 // The demonstration plays at the present. While paused, it is not shown as playing.
 func TestTheDemonstrationLeavesThePast(t *testing.T) {
-	t.Parallel()
 	r := seen(t, Options{Scenes: twoScenes()}, 120, 36)
 	shows(t, r.Model, "[ P", "demo running: any key pauses")
 	wantNoText(t, r.Model, " PAST ")
@@ -195,7 +183,6 @@ func TestTheDemonstrationLeavesThePast(t *testing.T) {
 
 // A time typed in the palette, or the acquisition by the selected holder, is shown at once.
 func TestRewindGoesToExactTime(t *testing.T) {
-	t.Parallel()
 	r := seen(t, Options{}, 120, 36)
 	shows(t, r.Model, ": 12:00:20", "go back to that time")
 	press(r.Model, "enter")
@@ -215,7 +202,6 @@ func TestRewindGoesToExactTime(t *testing.T) {
 
 // In a lock with several holders, the cursor stays with the one whose acquisition is shown.
 func TestRewindStaysWithItsHolder(t *testing.T) {
-	t.Parallel()
 	r := seen(t, Options{}, 120, 36)
 	holder := func(i int, since time.Time) inspect.Contender {
 		c := fixture.Znode(int32(i), fmt.Sprintf("printer-%d", i), 0, nil, 0)
@@ -249,7 +235,6 @@ func TestRewindStaysWithItsHolder(t *testing.T) {
 
 // If there is no moment to go to, the reason is shown.
 func TestAnUnknownMomentIsExplained(t *testing.T) {
-	t.Parallel()
 	m := opened(t, Options{}, 120, 36, fixture.Orders().ID)
 	shows(t, m, "j @", "it has not acquired the lock yet")
 	l := fixture.Orders()
@@ -267,26 +252,22 @@ func TestAnUnknownMomentIsExplained(t *testing.T) {
 
 // The changes are listed from two minutes ago, the oldest kept moment, or the moment shown, to now.
 func TestChangesAreListed(t *testing.T) {
-	t.Parallel()
 	r := seen(t, Options{}, 120, 36)
 	cmd := press(r.Model, "D")
 	wantText(t, r.Model, "Comparing", "from 12:00:00 to 12:01:00")
 	send(r.Model, cmd())
 	wantText(t, r.Model, "No hold was seen to expire or be forced.", "1 lock changed", "1 lock changed only holders or waiters", "  zk:/locks/orders ")
-	press(r.Model, "esc", "{")
-	runs(t, r.Model, "D", "from 12:00:05 to 12:01:00")
+	runs(t, r.Model, "esc { D", "from 12:00:05 to 12:01:00")
 	press(r.Model, "D")
 	must.True(t, !r.HasDialog(), "the dialog did not close")
 	goTo(r.Model, screen.Chain, screen.Subject{Lock: fixture.Orders().ID})
 	run(t, r.Model, press(r.Model, "D"))
 	wantText(t, r.Model, "1 lock changed", "Only zk:/locks/orders; on the lock list, D compares all locks.",
 		"acquired         worker-12", "no longer holds  worker-1 ")
-	m := model(t, Options{}, 80, 24, nil)
-	shows(t, m, "D", "nothing has been seen yet")
+	wantText(t, model(t, Options{}, 80, 24, nil, "D"), "nothing has been seen yet")
 }
 
 func TestLostHoldsComeFirst(t *testing.T) {
-	t.Parallel()
 	r := seen(t, Options{}, 120, 36)
 	c := fixture.Znode(0, "worker-0", 0, nil, 0)
 	for _, kind := range []inspect.EventKind{inspect.EventForced, inspect.EventReleased, inspect.EventExpired} {
@@ -306,7 +287,6 @@ func TestLostHoldsComeFirst(t *testing.T) {
 
 // Findings that neither moment shows are listed.
 func TestPassingFindingsAreListed(t *testing.T) {
-	t.Parallel()
 	r := seen(t, Options{}, 120, 36)
 	f := fixture.Trouble("herd", inspect.Warning, "")
 	for i, kind := range []inspect.EventKind{inspect.EventFinding, inspect.EventCleared, inspect.EventFinding, inspect.EventCleared} {
@@ -333,7 +313,6 @@ func TestPassingLocksAreListed(t *testing.T) {
 
 // A lock that came later is not called gone in the past.
 func TestALaterLockWasNotKnown(t *testing.T) {
-	t.Parallel()
 	r := seen(t, Options{}, 120, 36)
 	late := *fixture.FreeLock()
 	both := []*inspect.Lock{r.snapshot.Lock(fixture.Orders().ID), &late}
@@ -345,7 +324,6 @@ func TestALaterLockWasNotKnown(t *testing.T) {
 
 // A finding that is open has the time of its event, and a critical one is named at the top.
 func TestChangesTimeFindings(t *testing.T) {
-	t.Parallel()
 	r := seen(t, Options{}, 120, 36)
 	l := fixture.Orders()
 	l.Findings = []inspect.Finding{fixture.Trouble("herd", inspect.Critical, ""), fixture.Trouble("split", inspect.Critical, "")}
@@ -360,7 +338,6 @@ func TestChangesTimeFindings(t *testing.T) {
 
 // A long comparison scrolls, and wraps its long lines.
 func TestLongComparisonsScroll(t *testing.T) {
-	t.Parallel()
 	m := model(t, Options{}, 80, 24, fixture.Everything())
 	name := strings.Repeat("x", 100)
 	d := &comparing{world: m.world, generation: 1}
@@ -369,8 +346,7 @@ func TestLongComparisonsScroll(t *testing.T) {
 	for i := range 40 {
 		lines = append(lines, "", fmt.Sprintf("zk:/locks/%d   held", i), "  acquired  "+name)
 	}
-	send(m, comparedMsg{1, "40 locks changed", lines})
-	wantText(t, m, "zk:/locks/0 ", "more lines")
+	receives(t, m, comparedMsg{1, "40 locks changed", lines}, "zk:/locks/0 ", "more lines")
 	shows(t, m, "G", "zk:/locks/39 ")
 	_, last, _ := strings.Cut(content(m), "zk:/locks/39 ")
 	must.Equal(t, strings.Count(last, "x"), len(name), "the last name is cut")
@@ -378,7 +354,6 @@ func TestLongComparisonsScroll(t *testing.T) {
 
 // A message about a key disappears with the next one.
 func TestNextKeyClearsMessages(t *testing.T) {
-	t.Parallel()
 	m := model(t, Options{}, 120, 36, fixture.Everything())
 	shows(t, m, "esc", "already on the lock list")
 	hides(t, m, "j", "already on the lock list")
@@ -386,13 +361,11 @@ func TestNextKeyClearsMessages(t *testing.T) {
 
 // The notice in a window that is too small fits; in the smallest, it is two words.
 func TestSmallWindowNoticeFits(t *testing.T) {
-	t.Parallel()
 	for _, size := range [][2]int{{39, 11}, {20, 5}, {12, 8}} {
 		m := model(t, Options{}, size[0], size[1], fixture.Everything())
 		text := strings.Join(strings.Fields(content(m)), " ")
 		must.Contain(t, text, "lockscope needs a window of at least 40x12. This one is", size)
 		fits(t, m)
 	}
-	m := model(t, Options{}, 10, 3, fixture.Everything())
-	wantText(t, m, "too small")
+	wantText(t, model(t, Options{}, 10, 3, fixture.Everything()), "too small")
 }

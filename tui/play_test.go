@@ -270,43 +270,6 @@ func TestCachedTrendMatchesRecomputed(t *testing.T) {
 	must.True(t, p.Trend(p.lock.ID).Waiting[screen.TrendCells-1] >= 0, "a minute ago is unknown")
 }
 
-// An invisible queue looks different from an empty one, and waiters are higher than a lone holder.
-func TestPulse(t *testing.T) {
-	trend := inspect.Trend{Waiting: []float64{-1, 0, 0, 0.1, 1, 4, 8}, Holding: []float64{-1, 0, 1, 1, 1, 1, 1}}
-	for _, test := range []struct {
-		options theme.Options
-		want    string
-	}{{theme.Options{}, " ·▁▂▂▅█"}, {theme.Options{ASCII: true}, " ._--=#"}} {
-		th := theme.New(test.options)
-		must.Equal(t, screen.Pulse(th, trend, 7).Text(), test.want)
-	}
-	must.Equal(t, screen.Pulse(theme.New(theme.Options{}), trend, 2).Text(), "▅█", "the last two are")
-}
-
-// Below a short table are the longest waits, and the acquisitions since watching began.
-func TestShortTableShowsWaitsAndGrants(t *testing.T) {
-	t.Parallel()
-	p := fairPlay(t, Options{Theme: theme.Options{ASCII: true}}, 200, 50)
-	wantText(t, p.Model, "longest waits", "waits for zk:/locks/fair, held by", "acquired since ", "2.7/min  zk:/locks/fair")
-	wantNoText(t, p.Model, "none seen")
-
-	still := model(t, Options{}, 200, 50, snapshotOf(fixture.FreeLock()))
-	wantText(t, still, "no waiters seen", "none seen")
-	full := model(t, Options{}, 200, 50, snapshotOf(fixture.ManyLocks(60)...))
-	wantNoText(t, full, "longest waits", "acquired since ")
-}
-
-// The longest waits are in order, to the second.
-func TestLongestWaitsAreInOrder(t *testing.T) {
-	t.Parallel()
-	a, b := fixture.Orders(), fixture.Orders()
-	b.ID.Path += "-2"
-	b.Waiters[0].Since = b.Waiters[0].Since.Add(-2 * time.Second)
-	m := model(t, Options{}, 200, 50, snapshotOf(a, b))
-	first, second := lineAt(m, "waits for zk:/locks/orders-2,"), lineAt(m, "waits for zk:/locks/orders,")
-	must.True(t, first < second, "the longer wait is at line", first, "the other at", second)
-}
-
 // Backends plots our load and a server's latency over the last few minutes, once there is a past.
 func TestBackendsDrawTheLastMinutes(t *testing.T) {
 	t.Parallel()
@@ -328,7 +291,6 @@ func TestBackendsDrawTheLastMinutes(t *testing.T) {
 // The header's load adds up ZooKeeper and Redis: all requests, including each command of a pipeline,
 // and the watches.
 func TestHeaderShowsTotalLoad(t *testing.T) {
-	t.Parallel()
 	b := fixture.Backends()
 	b[0].Cost = inspect.Cost{Requests: 900, PerSecond: 30, Watches: 214}
 	b[1].Cost = inspect.Cost{Requests: 20_000, PerSecond: 2_012}

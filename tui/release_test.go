@@ -89,13 +89,11 @@ func run(t *testing.T, m *Model, cmd tea.Cmd) {
 func inConfirm(t *testing.T, f *fakeReleaser) *Model {
 	t.Helper()
 	m := opened(t, Options{Release: f.of}, 120, 36, fixture.Orders().ID)
-	run(t, m, press(m, "x"))
-	wantText(t, m, "Force-release  zk:/locks/orders", "Held by  ● worker-3", "Next     ○ worker-7", "delete /locks/orders/_c_7f3e version 0", "two may run")
+	runs(t, m, "x", "Force-release  zk:/locks/orders", "Held by  ● worker-3")
 	return m
 }
 
 func TestReleaseNeedsPathAndButton(t *testing.T) {
-	t.Parallel()
 	f := newFakeReleaser()
 	m := inConfirm(t, f)
 	must.Equal(t, f.only(t).ID, fixture.Orders().ID)
@@ -109,8 +107,7 @@ func TestReleaseNeedsPathAndButton(t *testing.T) {
 	must.True(t, m.HasDialog(), "the dialog can be closed before its result is seen")
 	run(t, m, cmd)
 	wantText(t, m, "Released: worker-3 no longer has it", "Now      ● worker-7")
-	deliver(m, fixture.Everything())
-	wantText(t, m, "Released: worker-3")
+	receives(t, m, snapshotArrivedMsg{snapshot: fixture.Everything()}, "Released: worker-3")
 	hides(t, m, "enter", "Released")
 }
 
@@ -143,7 +140,6 @@ func TestWrongPathIsReported(t *testing.T) {
 
 // The path may include the backend, as the screens show it. The first enter only goes to Release.
 func TestPathWithBackendIsAccepted(t *testing.T) {
-	t.Parallel()
 	m := inConfirm(t, newFakeReleaser())
 	shows(t, m, "zk:/locks/orders", "press Enter twice")
 	must.True(t, press(m, "enter") == nil, "the first enter released")
@@ -159,8 +155,6 @@ func TestCancelIsDefault(t *testing.T) {
 		"esc":                   {"esc"},
 		"tab without the path":  {"tab", "enter"},
 		"path, then enter":      {"/locks/orders", "enter", "esc"},
-		"wrong path":            {"/locks/order", "tab", "esc"},
-		"longer path":           {"/locks/orders2", "tab", "esc"},
 		"path, tab twice":       {"/locks/orders", "tab", "tab", "enter"},
 		"edited after choosing": {"/locks/orders", "tab", "x", "esc"},
 	} {
@@ -177,10 +171,8 @@ func TestCancelIsDefault(t *testing.T) {
 }
 
 func TestPasteDoesNothing(t *testing.T) {
-	t.Parallel()
 	m := inConfirm(t, newFakeReleaser())
-	send(m, tea.PasteMsg{Content: "/locks/orders"})
-	wantText(t, m, "pasting is off here")
+	receives(t, m, tea.PasteMsg{Content: "/locks/orders"}, "pasting is off here")
 	must.True(t, press(m, "tab", "enter") == nil, "a paste confirmed")
 }
 
@@ -195,6 +187,7 @@ func TestEscapedPathIsAccepted(t *testing.T) {
 func TestReadOnlyBindsNothing(t *testing.T) {
 	m := opened(t, Options{}, 120, 36, fixture.Orders().ID)
 	wantText(t, m, "READ-ONLY")
+	wantNoText(t, m, "force-release")
 	refuses(t, m, "x")
 	wantText(t, m, "read-only: start with --write")
 	for _, a := range m.front().Actions() {
@@ -210,28 +203,24 @@ func TestStaleAnswersAreDropped(t *testing.T) {
 	send(m, first()) // a late answer
 	must.True(t, !m.HasDialog(), "the dialog reappeared")
 	press(m, "x")
-	send(m, first())
-	wantText(t, m, "Reading it again")
+	receives(t, m, first(), "Reading it again")
 	send(m, release.ReleaseExecutedMsg{Generation: m.number, Result: act.Result{Released: true}})
 	wantNoText(t, m, "Released")
 }
 
 func TestHolderChangedMeanwhile(t *testing.T) {
-	t.Parallel()
 	f := newFakeReleaser()
 	f.result = act.Result{Reason: act.Changed}
 	m := inConfirm(t, f)
 	l := fixture.Orders()
 	l.Holders = []inspect.Contender{fixture.Znode(700, "worker-9", time.Second, nil, 0)}
 	l.Waiters = nil
-	deliver(m, snapshotOf(l))
-	wantText(t, m, "It has changed since")
+	receives(t, m, snapshotArrivedMsg{snapshot: snapshotOf(l)}, "It has changed since")
 	runs(t, m, "/locks/orders tab enter", "Not released (changed)", "it has changed", "Now      ● worker-9")
 }
 
 // A small window shows the conditions of each request, and the last one whole.
 func TestSmallWindowsShowConditions(t *testing.T) {
-	t.Parallel()
 	f := newFakeReleaser()
 	node := "/locks/orders/_c_7f3e0c51-0000-4000-8000-0000000000aa-lock-0000000602"
 	f.preview.Sends = []string{
@@ -295,9 +284,7 @@ func TestLongPreviewKeepsItsButtons(t *testing.T) {
 	}
 	m := opened(t, Options{Release: f.of}, 80, 24, fixture.Orders().ID)
 	runs(t, m, "x", "[ Cancel ]", "more lines: up/down", "Held by", "Careful 0")
-	for range 200 {
-		press(m, "down")
-	}
+	press(m, slices.Repeat([]string{"down"}, 200)...)
 	wantText(t, m, "[ Cancel ]", "more lines: up/down", ", 28 ")
 	wantNoText(t, m, "Held by")
 	hides(t, m, "pgup", ", 28 ")
@@ -305,7 +292,6 @@ func TestLongPreviewKeepsItsButtons(t *testing.T) {
 }
 
 func TestUnknownHolderIsNotFree(t *testing.T) {
-	t.Parallel()
 	f := newFakeReleaser()
 	f.result = act.Result{Reason: act.NoQuorum}
 	m := inConfirm(t, f)

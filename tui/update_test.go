@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -13,7 +12,6 @@ import (
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/internal/must"
-	"github.com/lockscope/lockscope/tui/chain"
 	"github.com/lockscope/lockscope/tui/internal/fixture"
 	"github.com/lockscope/lockscope/tui/locks"
 	"github.com/lockscope/lockscope/tui/screen"
@@ -28,43 +26,13 @@ func changed(ids []inspect.ID, locks ...*inspect.Lock) *inspect.Snapshot {
 
 func locksOf(m *Model) *locks.Screen { return m.screens[screen.Locks].(*locks.Screen) }
 
-// listed are the rows of the table: paths, or prefixes of groups.
-func listed(m *Model) []string {
-	var ids []string
+// listed are the paths of the table's rows.
+func listed(m *Model) (paths []string) {
 	s := locksOf(m)
 	for _, e := range s.Index.Slice(s.Opened, 0, 1<<20) {
-		if e.Group != nil {
-			ids = append(ids, "["+e.Group.Backend+":"+e.Group.Path+"]")
-		} else {
-			ids = append(ids, e.Row.ID.Path)
-		}
+		paths = append(paths, e.Row.ID.Path)
 	}
-	return ids
-}
-
-func TestKeysOfTheTable(t *testing.T) {
-	for _, test := range []struct {
-		name string
-		keys []string
-		want string // the selected lock
-	}{
-		{"start", nil, "lock:invoices"},
-		{"down", []string{"j", "down"}, "lock:left"},
-		{"up stops at the top", []string{"j", "k", "k", "up"}, "lock:invoices"},
-		{"last", []string{"G"}, "/locks/nightly"},
-		{"first again", []string{"G", "g"}, "lock:invoices"},
-		{"page", []string{"pgdown"}, "/locks/nightly"},
-		{"filter cleared", []string{"/", "b", "i", "esc", "g"}, "lock:invoices"},
-		{"found, then all shown", []string{"/", "b", "i", "l", "l", "enter", "esc"}, "/locks/billing"},
-		{"found, then esc", []string{"/", "b", "i", "l", "l", "esc"}, "/locks/billing"},
-		{"nothing found", []string{"/", "z", "z", "esc"}, "lock:invoices"},
-		{"sorted by name, reversed", []string{"s", "S", "g"}, fixture.Orders().ID.Path},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			m := model(t, Options{}, 80, 24, fixture.Everything(), test.keys...)
-			must.Equal(t, locksOf(m).Current.Lock.Path, test.want, "selected")
-		})
-	}
+	return paths
 }
 
 func TestPauseFreezesTheScreen(t *testing.T) {
@@ -93,16 +61,14 @@ func TestOpenAndBack(t *testing.T) {
 
 func TestMouse(t *testing.T) {
 	m := model(t, Options{}, 80, 24, fixture.Everything())
-	top := len(frame{m}.head()) + 2
-	send(m, tea.MouseClickMsg{X: 10, Y: top + 1, Button: tea.MouseLeft})
+	clickAt(t, m, "zk:/locks/orders")
 	must.Equal(t, locksOf(m).Current.Lock, fixture.Orders().ID, "selected")
 	send(m, tea.MouseWheelMsg{X: 10, Y: 10, Button: tea.MouseWheelDown})
+	must.Equal(t, locksOf(m).Current.Lock, fixture.UnknownLock().ID, "selected by the wheel")
 	send(m, tea.MouseWheelMsg{X: 10, Y: 10, Button: tea.MouseWheelUp})
-	send(m, tea.MouseClickMsg{X: 10, Y: top + 1, Button: tea.MouseLeft})
+	clickAt(t, m, "zk:/locks/orders")
 	wantText(t, m, "▸ chain")
-	pane := m.screens[screen.Chain].(*chain.Screen).Pane
-	m.View()
-	send(m, tea.MouseClickMsg{X: 10, Y: len(frame{m}.head()) + pane.ListTop + 2, Button: tea.MouseLeft})
+	clickAt(t, m, "10.2.0.4:53122")
 	want, _ := fixture.Orders().Waiters[1].Identity("zk")
 	must.Equal(t, m.front().Selected().Owner, want, "selected")
 }
@@ -222,33 +188,6 @@ func TestQuit(t *testing.T) {
 	must.True(t, send(m, tea.KeyPressMsg{Code: 'c', Mod: tea.ModCtrl}) != nil, "ctrl+c does not quit a small window")
 }
 
-// A disabled key is dim, is the first to be left out if space is short, and says why when pressed.
-func TestHintsOfDisabledKeys(t *testing.T) {
-	th := model(t, Options{}, 80, 24, nil).theme
-	th.Key, th.Faint = th.Key.Underline(true), th.Faint.Faint(true)
-	off := func() string { return "not now" }
-	list := []screen.Action{
-		{Shown: "a", Hint: "first"}, {Shown: "b", Hint: "second", Disabled: off}, {Shown: "c", Hint: "third"}, {Shown: "d", Hint: "4th", Disabled: off},
-	}
-	for room, want := range map[int]string{
-		100: " a first  b second  c third  d 4th ",
-		28:  " a first  b second  c third ",
-		27:  " a first  c third  d 4th ",
-		18:  " a first  c third ",
-		17:  " a first ",
-		5:   "",
-	} {
-		must.Equal(t, screen.HintLine(th, list, room).Text(), want, room, "cells")
-	}
-	for _, s := range screen.HintLine(th, list, 100) {
-		text := strings.TrimSpace(s.Text)
-		must.Equal(t, slices.Contains([]string{"b", "second", "d", "4th"}, text), s.Style.GetFaint(), text, "is dim")
-	}
-	m := opened(t, Options{}, 80, 24, fixture.Orders().ID)
-	wantNoText(t, m, "force-release")
-	shows(t, m, "x", "read-only: start with --write")
-}
-
 // The key of the screen in front does nothing, whatever is selected.
 func TestReopeningFrontScreenDoesNothing(t *testing.T) {
 	for _, e := range screenList() {
@@ -277,43 +216,34 @@ func bells(m *Model, msg tea.Msg) (n int) {
 }
 
 func TestTheBellRingsForNewFindings(t *testing.T) {
-	t.Parallel()
 	now := fixture.Noon
-	found := func(severity inspect.Severity, muted *inspect.Muted) snapshotArrivedMsg {
-		now = now.Add(bellPause)
-		s := inspect.NewSnapshot(now, []*inspect.Backend{{Name: "zk", FirstPass: true, State: inspect.Connected}}, nil)
-		s.Events = []inspect.Event{{Kind: inspect.EventFinding, Lock: inspect.ID{Backend: "zk", Path: "/a"}, At: now, Finding: &inspect.Finding{Severity: severity, Muted: muted}}}
-		return snapshotArrivedMsg{snapshot: s}
-	}
 	start := func(bell inspect.Severity) *Model {
 		return model(t, Options{Bell: bell, Now: func() time.Time { return now }}, 80, 24, nil)
 	}
-	m := start(inspect.Warning)
-	for i, tt := range []struct {
-		msg  snapshotArrivedMsg
-		want int
+	on, off := start(inspect.Warning), start("")
+	for _, step := range []struct {
+		what  string
+		after time.Duration
+		found inspect.Finding
+		want  int
 	}{
-		{found(inspect.Critical, nil), 0}, // present at the first look
-		{found(inspect.Warning, nil), 1},
-		{found(inspect.Info, nil), 0},
-		{found(inspect.Critical, &inspect.Muted{}), 0},
-		{found(inspect.Critical, nil), 1},
+		{"present at the first look", bellPause, inspect.Finding{Severity: inspect.Critical}, 0},
+		{"a warning", bellPause, inspect.Finding{Severity: inspect.Warning}, 1},
+		{"not worth a bell", bellPause, inspect.Finding{Severity: inspect.Info}, 0},
+		{"muted", bellPause, inspect.Finding{Severity: inspect.Critical, Muted: &inspect.Muted{}}, 0},
+		{"critical", bellPause, inspect.Finding{Severity: inspect.Critical}, 1},
+		{"too soon after the last one", bellPause - 1, inspect.Finding{Severity: inspect.Critical}, 0},
+		{"after the pause", 1, inspect.Finding{Severity: inspect.Critical}, 1},
 	} {
-		now = tt.msg.snapshot.TakenAt
-		must.Equal(t, bells(m, tt.msg), tt.want, "step", i, "bells")
+		now = now.Add(step.after)
+		s := inspect.NewSnapshot(now, fixture.Backends()[:1], nil)
+		s.Events = []inspect.Event{{Kind: inspect.EventFinding, Lock: fixture.Id("zk:/a"), At: now, Finding: &step.found}}
+		must.Equal(t, bells(on, snapshotArrivedMsg{snapshot: s}), step.want, step.what)
+		must.Equal(t, bells(off, snapshotArrivedMsg{snapshot: s}), 0, step.what, "while bells are off")
 	}
-	again := found(inspect.Critical, nil)
-	now = now.Add(-bellPause + time.Second)
-	must.Equal(t, bells(m, again), 0, "bells a second after the last one")
-	now = now.Add(bellPause - time.Second)
-	must.Equal(t, bells(m, again), 1, "bells after the pause")
-	off := start("")
-	bells(off, found(inspect.Critical, nil))
-	must.Equal(t, bells(off, found(inspect.Critical, nil)), 0, "bells while they are off")
 }
 
 func TestSuspendNeedsAShell(t *testing.T) {
-	t.Parallel()
 	suspends := func(m *Model) bool {
 		cmd := press(m, "ctrl+z")
 		return cmd != nil && cmd() == tea.SuspendMsg{}

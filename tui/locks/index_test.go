@@ -7,8 +7,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/tui/internal/fixture"
@@ -76,22 +74,17 @@ func TestSortedMatchesPlainSlice(t *testing.T) {
 	check := func() {
 		t.Helper()
 		got := slices.Concat(s.pages...)
-		if !slices.Equal(got, want) || s.count != len(want) {
-			t.Fatalf("%d of %d", len(got), len(want))
-		}
+		must.Same(t, got, want)
+		must.Equal(t, s.count, len(want), "count")
 		for _, p := range s.pages {
-			if len(p) == 0 || len(p) >= 2*pageSize {
-				t.Fatalf("a page of %d", len(p))
-			}
+			must.True(t, 0 < len(p) && len(p) < 2*pageSize, "a page of", len(p))
 		}
 	}
 	for step := range 20_000 {
 		n := r.IntN(5000)
 		at, found := slices.BinarySearch(want, n)
 		if r.IntN(100) < 20+60*(step/10_000) {
-			if s.remove(n) != found {
-				t.Fatalf("take %d", n)
-			}
+			must.Equal(t, s.remove(n), found, "removed", n)
 			if found {
 				want = slices.Delete(want, at, at+1)
 			}
@@ -100,9 +93,7 @@ func TestSortedMatchesPlainSlice(t *testing.T) {
 			if !found {
 				want = slices.Insert(want, at, n)
 			}
-			if s.place(n) != at {
-				t.Fatalf("%d is at %d, not %d", n, s.place(n), at)
-			}
+			must.Equal(t, s.place(n), at, "place of", n)
 		}
 	}
 	check()
@@ -126,23 +117,25 @@ func sameIndex(t *testing.T, what string, got, want *Index, opened map[Prefix]bo
 	t.Helper()
 	list := func(x *Index) (things []Selection) {
 		for i, e := range x.Slice(opened, 0, 1<<20) {
-			if at := x.Line(opened, e.Selection()); at != i {
-				t.Fatalf("%s: %v is at %d, not %d", what, e.Selection(), at, i)
-			}
+			must.Equal(t, x.Line(opened, e.Selection()), i, what, e.Selection(), "is at line")
 			things = append(things, e.Selection())
 		}
 		return things
 	}
-	a, b := list(got), list(want)
-	if !slices.Equal(a, b) || got.Lines(opened) != len(a) || got.Shown != want.Shown ||
-		got.Contended != want.Contended || got.Findings != want.Findings || len(got.Rows) != len(want.Rows) {
-		t.Fatalf("%s differs: %s", what, cmp.Diff(fmt.Sprint(b), fmt.Sprint(a)))
+	for _, missing := range []Selection{{Lock: fixture.Id("zk:/nowhere/x")}, {group: Prefix{"zk", "/nowhere/"}}} {
+		must.Equal(t, got.Line(opened, missing), -1, what, missing)
 	}
+	a, b := list(got), list(want)
+	must.Same(t, a, b, what)
+	must.Equal(t, got.Lines(opened), len(a), what, "lines")
+	must.Equal(t, got.Findings, want.Findings, what, "findings")
+	counts := func(x *Index) []int { return []int{x.Shown, x.Contended, len(x.Rows)} }
+	must.Same(t, counts(got), counts(want), what, "shown, contended and all rows")
 	for from := range len(a) {
-		part := got.Slice(opened, from, 5)
-		want := a[from:min(from+5, len(a))]
-		if !slices.EqualFunc(part, want, func(e tableLine, s Selection) bool { return e.Selection() == s }) {
-			t.Fatalf("%s: slice from %d is %v", what, from, part)
+		var part []Selection
+		for _, e := range got.Slice(opened, from, 5) {
+			part = append(part, e.Selection())
 		}
+		must.Same(t, part, a[from:min(from+5, len(a))], what, "the slice from", from)
 	}
 }

@@ -163,13 +163,55 @@ func TestAnOpenedGroupIsFollowed(t *testing.T) {
 
 // The longest waits are shown even for a single lock, whatever the table is sorted by.
 func TestOverviewListsLongestWaits(t *testing.T) {
-	one := inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{fixture.Orders()})
-	must.True(t, strings.Contains(open(t, one, 190, 36).drawn(110), "worker-7      waits for zk:/locks/orders"), "one lock")
-	p := open(t, some(), 190, 36)
-	p.sortBy(byName)
-	p.SetSize(190, 36)
-	first, second := strings.Index(p.drawn(110), "worker-7 "), strings.Index(p.drawn(110), "writer-1 ")
-	must.True(t, 0 < first && first < second, p.drawn(110))
+	below := func(locks ...*inspect.Lock) string {
+		p := open(t, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), locks), 190, 36)
+		p.sortBy(byName)
+		p.SetSize(190, 36)
+		_, text, _ := strings.Cut(p.drawn(112), "-- longest waits")
+		return text
+	}
+	a, b := fixture.Orders(), fixture.Orders()
+	b.ID.Path += "-2"
+	must.Contain(t, below(a, fixture.Readers()), `
+   13m40s  worker-7      waits for zk:/locks/orders, held by worker-3
+      12s  writer-1      waits for zk:/locks/billing, held by 3 readers
+`)
+	for older, want := range map[time.Duration]string{0: "orders,", 2 * time.Second: "orders-2,"} {
+		b.Waiters[0].Since = a.Waiters[0].Since.Add(-older)
+		_, first, _ := strings.Cut(below(a, b), "waits for zk:/locks/")
+		must.Equal(t, first[:len(want)], want, older, "older")
+	}
+	must.Contain(t, below(fixture.FreeLock()), "no waiters seen")
+	must.Equal(t, below(fixture.ManyLocks(60)...), "", "below a long table")
+}
+
+func TestTheCursorMoves(t *testing.T) {
+	p := open(t, fixture.Everything(), 80, 6)
+	for _, step := range []struct{ key, want string }{
+		{"j", "invoices «orders» left billing"},
+		{"up", "«invoices» orders left billing"},
+		{"k", "«invoices» orders left billing"},
+		{"pgdown", "orders left billing «dark»"},
+		{"G", "dark 42 \x1b[31mred\u202e\r\u200b\xff «nightly»"},
+		{"g", "«invoices» orders left billing"},
+	} {
+		must.Equal(t, p.press(step.key).names(), step.want, step.key)
+	}
+	p.press("down").Home()
+	must.Equal(t, p.press().names(), "invoices «orders» left billing", "home, from a held lock")
+	p.press("G").Home()
+	must.Equal(t, p.put(p.snapshot).names(), "«invoices» orders left billing", "home, from a free lock")
+}
+
+// A full name has priority over less useful columns.
+func TestNamesComeBeforeBlankColumns(t *testing.T) {
+	host := fixture.Person{Name: "app-2.prod.acme.net:4005", Session: 1}
+	l := fixture.QueueOf("/locks/reports/aggregation-of-customer/eu-west-1", time.Minute, host)
+	p := open(t, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l}), 118, 12)
+	must.Contain(t, p.drawn(118), l.ID.String()+"  "+host.Name)
+	before := p.drawn(118)
+	must.True(t, p.press("W").drawn(118) != before, "W changes nothing")
+	must.Equal(t, p.press("W").drawn(118), before, "after W was pressed twice")
 }
 
 // While the user types a filter, the cursor is on the first match, or stays on its lock.
@@ -190,6 +232,7 @@ func TestLocksAreFiltered(t *testing.T) {
 		{"esc", "«invoices» orders left billing dark 42 nightly", "7 locks: 2 contended - X 1 critical - ! 2 warnings                 sort: worst"},
 		{"/", "«invoices» orders left billing dark 42 nightly", "/    words of any name, host or finding, or: lock= holder= host~  7 of 7 locks"},
 		{"2", "orders billing «42»", "/ 2   in any name, host, session or finding                       3 of 7 locks"},
+		{"esc", "invoices orders left billing dark «42» nightly", "7 locks: 2 contended - X 1 critical - ! 2 warnings                 sort: worst"},
 	} {
 		p.press(step.press)
 		summary, _, _ := strings.Cut(p.drawn(400), "\n")
@@ -241,6 +284,11 @@ func TestColumnsAreChosen(t *testing.T) {
 		{"g", "lock held wait queue finding backend", ""},
 		{"0", "lock holder held wait queue finding", ""},
 		{"j", "lock holder held wait queue finding", ""},
+		{"j", "lock holder held wait queue finding", ""},
+		{"k", "lock holder held wait queue finding", ""},
+		{"K", "holder lock held wait queue finding", ""},
+		{"K", "holder lock held wait queue finding", ""},
+		{"J", "lock holder held wait queue finding", ""},
 		{"x", "lock held wait queue finding", ""},
 		{"esc", "lock holder held wait queue finding", ""},
 	} {
@@ -250,6 +298,8 @@ func TestColumnsAreChosen(t *testing.T) {
 		must.Equal(t, p.said, step.said, step.press)
 	}
 	must.True(t, p.dialog == nil, "esc did not close it")
+	must.Equal(t, p.press("C", "y", "enter").copied, p.view().configuration(), "copied")
+	must.True(t, p.dialog == nil, "enter did not close it")
 }
 
 func TestEmptyListsSayWhy(t *testing.T) {
@@ -284,6 +334,7 @@ func TestEmptyListsSayWhy(t *testing.T) {
 	p := open(t, some(), 120, 12).press("/", "nothing", "enter")
 	must.Contain(t, p.drawn(400), "No lock matches the filter.")
 	must.Contain(t, p.drawn(400), "esc shows all of them.")
+	must.Contain(t, open(t, some(), 120, 12).press("/", "hots", "=x").drawn(400), "This filter is invalid.")
 }
 
 func TestClicksSelectOpenAndSort(t *testing.T) {
@@ -419,16 +470,15 @@ func TestAnEmptyFindingColumnIsDropped(t *testing.T) {
 
 func TestGrantsAreCounted(t *testing.T) {
 	p := open(t, some(), 190, 36)
-	for i, path := range []string{"/locks/orders", "/locks/billing", "/locks/orders", "/locks/orders"} {
-		p.log.List = append(p.log.List, inspect.Event{Kind: inspect.EventAcquired, Lock: inspect.ID{Backend: "zk", Path: path}, At: fixture.Ago(time.Duration(200-60*i) * time.Second)})
+	for i, path := range strings.Fields("orders left billing orders left orders billing") {
+		at := fixture.Ago(time.Duration(200-30*i) * time.Second)
+		p.log.List = append(p.log.List, inspect.Event{Kind: inspect.EventAcquired, Lock: fixture.Id("zk:/locks/" + path), At: at})
 	}
 	p.granted = fixture.Orders().Holders[0].Name
 	p.SetSize(190, 36)
-	for _, line := range []string{
-		" 1.2/min           #     #     #     #",
-		" 0.9/min  zk:/locks/orders",
-		" 0.3/min  zk:/locks/billing",
-	} {
-		must.Contain(t, p.drawn(112), line)
-	}
+	must.Contain(t, p.drawn(112), `
+  2.1/min           #  #  #  #  #  #  #
+  0.9/min  zk:/locks/orders
+  0.6/min  zk:/locks/billing
+  0.6/min  zk:/locks/left`)
 }

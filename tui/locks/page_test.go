@@ -2,6 +2,7 @@ package locks
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -30,6 +31,7 @@ type page struct {
 	granted  inspect.Untrusted
 	failed   error
 
+	copied string
 	said   string
 	went   string
 	dialog screen.Dialog
@@ -106,7 +108,11 @@ func (p *page) press(keys ...string) *page {
 		}
 		switch {
 		case p.dialog != nil:
-			if _, done := p.dialog.Update(msg); done {
+			cmd, done := p.dialog.Update(msg)
+			if cmd != nil {
+				p.copied = fmt.Sprint(cmd())
+			}
+			if done {
 				p.dialog = nil
 			}
 		case p.input.Update(msg):

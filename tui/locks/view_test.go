@@ -19,6 +19,7 @@ func TestViewsAreNamedAndChecked(t *testing.T) {
 	}{
 		{View{Filter: "redis", Sort: "-held", Columns: []string{"held", "lock"}}, "redis, sort -held, columns held lock", "", "-held", "held lock"},
 		{View{}, "", "", "finding", "lock holder held wait queue finding"},
+		{View{Sort: "kind"}, "sort kind", "", "kind", "lock holder held wait queue finding"},
 		{View{Filter: "held>x"}, "held>x", "filter: ", "finding", "lock holder held wait queue finding"},
 		{View{Sort: "size"}, "sort size", `sort: "size"` + names, "finding", "lock holder held wait queue finding"},
 		{View{Columns: []string{"held"}}, "columns held", "columns: lock is missing: without it, rows would look alike", "finding", "lock holder held wait queue finding"},

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/tui/internal/fixture"
 )
 
@@ -21,34 +22,28 @@ func TestNoisyLocksSpareQuietOnes(t *testing.T) {
 	for i := range 10_000 {
 		log.Add([]inspect.Event{lockEvent(3+i, fmt.Sprintf("noisy-%d", i%2))})
 	}
-	if n := len(log.List); n < 100 || n > 150 || log.Dropped != 10_003-n || log.End() != 10_003 {
-		t.Fatalf("%d kept, %d forgotten, the next is %d", n, log.Dropped, log.End())
-	}
+	must.True(t, 100 <= len(log.List) && len(log.List) <= 150, "kept", len(log.List))
+	must.Same(t, []int{log.Dropped, log.End()}, []int{10_003 - len(log.List), 10_003}, "forgotten, and the next")
 	for number, lock := range []string{"quiet", "calm", "quiet", ""} {
 		if e, _ := log.At(number); lock == "" && e != nil || lock != "" && (e == nil || e.Lock != fixture.Id("zk:/"+lock)) {
 			t.Errorf("number %d is %v", number, e)
 		}
 	}
-	if !slices.IsSortedFunc(log.List, func(a, b inspect.Event) int { return a.At.Compare(b.At) }) {
-		t.Error("the events are not in order of arrival")
-	}
+	inOrder := slices.IsSortedFunc(log.List, func(a, b inspect.Event) int { return a.At.Compare(b.At) })
+	must.True(t, inOrder, "the events are not in order of arrival")
 	last, _ := log.At(10_002)
-	if last == nil || !last.At.Equal(fixture.In(10_002*time.Second)) || log.Number(log.Place(10_002)) != 10_002 {
-		t.Errorf("the newest is %v", last)
-	}
-	if at, number := log.CompleteFrom(fixture.Id("zk:/quiet")); !at.IsZero() || number != -1 {
-		t.Errorf("the quiet lock lost events, the last at %v", at)
-	}
+	must.Equal(t, last.At, fixture.In(10_002*time.Second), "the newest")
+	must.Equal(t, log.Number(log.Place(10_002)), 10_002, "number of the newest")
+	at, number := log.CompleteFrom(fixture.Id("zk:/quiet"))
+	must.True(t, at.IsZero() && number == -1, "the quiet lock lost events, the last at", at)
 	for _, lock := range []inspect.ID{fixture.Id("zk:/noisy-0"), {}} {
 		at, number := log.CompleteFrom(lock)
 		after := log.Place(number + 1)
-		if e, _ := log.At(number); e != nil || after == 0 || !log.List[after].At.After(at) {
-			t.Errorf("%v: complete from %v, number %d", lock, at, number)
-		}
+		e, _ := log.At(number)
+		must.True(t, e == nil && after != 0 && log.List[after].At.After(at), lock, "complete from", at, number)
 	}
-	if at, _ := log.CompleteFrom(inspect.ID{}); log.List[0].At.After(at) {
-		t.Error("the log claims to be complete")
-	}
+	at, _ = log.CompleteFrom(inspect.ID{})
+	must.True(t, !log.List[0].At.After(at), "the log claims to be complete")
 }
 
 // With more locks than room, the newest locks keep one event each.
@@ -57,19 +52,15 @@ func TestManyLocksShareTheLog(t *testing.T) {
 	for i := range 16 {
 		log.Add([]inspect.Event{lockEvent(i, fmt.Sprint(i))})
 	}
-	if n := len(log.List); n != 10 || log.Number(0) != 6 {
-		t.Fatalf("%d kept, starting with number %d", n, log.Number(0))
-	}
+	must.Same(t, []int{len(log.List), log.Number(0)}, []int{10, 6}, "kept, from number")
 	for i := 16; i < 100; i++ {
 		log.Add([]inspect.Event{lockEvent(i, fmt.Sprint(i))})
 	}
-	if at, _ := log.CompleteFrom(fixture.Id("zk:/80")); len(log.forgotten) > 10 || at.IsZero() {
-		t.Errorf("%d locks remembered; one that may have lost events is complete from %v", len(log.forgotten), at)
-	}
+	must.True(t, len(log.forgotten) <= 10, "locks remembered", len(log.forgotten))
+	at, _ := log.CompleteFrom(fixture.Id("zk:/80"))
+	must.True(t, !at.IsZero(), "a lock that may have lost events claims to be complete")
 	early := log.Until(log.List[3].At)
-	if len(early.List) != 4 || early.End() != log.Number(3)+1 {
-		t.Errorf("%d events until the fourth, the next is %d", len(early.List), early.End())
-	}
+	must.Same(t, []int{len(early.List), early.End()}, []int{4, log.Number(3) + 1}, "events until the fourth, and the next")
 }
 
 func TestFairShare(t *testing.T) {
@@ -82,4 +73,47 @@ func TestFairShare(t *testing.T) {
 			t.Errorf("%v in %d: %d, want %d", test.counts, test.room, got, test.want)
 		}
 	}
+}
+
+func TestLasted(t *testing.T) {
+	at := fixture.Noon
+	c := func(since, held time.Duration) *inspect.Contender {
+		c := inspect.Contender{}
+		if since > 0 {
+			c.Since = fixture.Ago(since)
+		}
+		if held > 0 {
+			c.HeldSince = fixture.Ago(held)
+		}
+		return &c
+	}
+	for _, test := range []struct {
+		kind   inspect.EventKind
+		c      *inspect.Contender
+		want   time.Duration
+		atMost bool
+	}{
+		{inspect.EventReleased, c(9*time.Second, 4*time.Second), 4 * time.Second, false},
+		{inspect.EventExpired, c(9*time.Second, 0), 9 * time.Second, true},
+		{inspect.EventEnded, c(0, 0), 0, true},
+		{inspect.EventAcquired, c(9*time.Second, time.Second), 8 * time.Second, false},
+		{inspect.EventHandover, c(9*time.Second, 0), 9 * time.Second, false},
+		{inspect.EventGone, c(9*time.Second, 0), 9 * time.Second, false},
+		{inspect.EventWaiting, c(9*time.Second, 0), 0, false},
+	} {
+		got, atMost := lasted(inspect.Event{Kind: test.kind, At: at, Contender: test.c}, 0)
+		must.Equal(t, got, test.want, test.kind)
+		must.Equal(t, atMost, test.atMost, test.kind, "at most")
+	}
+	for _, kind := range []inspect.EventKind{inspect.EventReleased, inspect.EventHandover, inspect.EventGone} {
+		e := inspect.Event{Kind: kind, At: at, Contender: c(9*time.Second, 0), Between: inspect.Interval{From: at.Add(-time.Minute), To: at}}
+		if kind == inspect.EventReleased {
+			e.Contender = c(9*time.Second, 4*time.Second)
+		}
+		_, atMost := lasted(e, 0)
+		must.True(t, atMost, kind, "at an unseen time: the length is exact")
+	}
+	ahead := inspect.Event{Kind: inspect.EventReleased, At: at, Contender: c(0, time.Second)}
+	got, _ := lasted(ahead, 2*time.Second)
+	must.Equal(t, got, 3*time.Second, "with a clock 2s ahead")
 }

@@ -26,13 +26,11 @@ func TestFindingAgeComesFromEvent(t *testing.T) {
 		h := NewHistory()
 		h.Add(nil, nothing, test.before)
 		h.Add(came, test.before, worse)
-		if got, exact := h.FoundAt(l.ID, &f); exact != test.exact || exact && !got.Equal(at) {
-			t.Errorf("%s: %v, exact %v", name, got, exact)
-		}
+		got, exact := h.FoundAt(l.ID, &f)
+		must.True(t, exact == test.exact && (!exact || got.Equal(at)), name, got, "exact", exact)
 		h.Add([]inspect.Event{{Kind: inspect.EventCleared, At: fixture.Noon, Lock: l.ID, Finding: &f}, came[0]}, worse, worse)
-		if got, exact := h.FoundAt(l.ID, &f); !exact || !got.Equal(at) {
-			t.Errorf("%s, cleared and back again: %v, exact %v", name, got, exact)
-		}
+		got, exact = h.FoundAt(l.ID, &f)
+		must.True(t, exact && got.Equal(at), name, "cleared and back again", got, "exact", exact)
 	}
 }
 
