@@ -16,8 +16,8 @@ func TestReplicaFailover(t *testing.T) {
 			Addr: "10.0.0.1:6379", State: inspect.ServerUp, Role: "master", Replicas: replicas, NeedsReplicas: needs,
 		}
 	}
-	of := func(servers ...inspect.Server) inspect.Case {
-		return inspect.Case{Backend: &inspect.Backend{Name: "redis", Kind: inspect.Redis, Servers: servers}, Now: now}
+	of := func(servers ...inspect.Server) *inspect.Backend {
+		return &inspect.Backend{Name: "redis", Kind: inspect.Redis, Servers: servers}
 	}
 	check(t, "replica-failover",
 		fires("a replica, not waited for", of(master(1, false))),
@@ -33,11 +33,11 @@ func TestReplicaFailover(t *testing.T) {
 // Many empty directories are reported with the command that finds the idle ones. A few are not.
 func TestEmptyLocks(t *testing.T) {
 	t.Parallel()
-	empty := func(count int) inspect.Case {
-		return inspect.Case{Now: now, Backend: &inspect.Backend{
+	empty := func(count int) *inspect.Backend {
+		return &inspect.Backend{
 			Name: "zk", Kind: inspect.ZooKeeper, Reach: inspect.Reach{Target: "zk://a:2181"},
 			Empty: inspect.EmptyDirs{Count: count, Oldest: now.Add(-time.Hour), Under: "/locks/o'k", UnderCount: count / 2},
-		}}
+		}
 	}
 	check(t, "empty-locks",
 		fires("many", empty(manyEmpty)),
@@ -49,8 +49,8 @@ func TestEmptyLocks(t *testing.T) {
 // The message and the evidence have the numbers.
 func TestOutlierClient(t *testing.T) {
 	t.Parallel()
-	with := func(outliers ...inspect.Outlier) inspect.Case {
-		return inspect.Case{Backend: &inspect.Backend{Name: "zk", Kind: inspect.ZooKeeper, Outliers: outliers}, Now: now}
+	with := func(outliers ...inspect.Outlier) *inspect.Backend {
+		return &inspect.Backend{Name: "zk", Kind: inspect.ZooKeeper, Outliers: outliers}
 	}
 	check(t, "outlier-client",
 		fires("two", with(

@@ -17,26 +17,25 @@ func TestBlind(t *testing.T) {
 	unread := func(c *inspect.Case) { c.Watches = nil }
 	unseen := func(u ...inspect.Unseen) func(*inspect.Case) { return func(c *inspect.Case) { c.Lock.Unseen = u } }
 	check(t, "blind",
-		fires("neither watches nor clients reported", present(queue("kazoo", 2), on(once))),
-		fires("clients but no watches", present(queue("kazoo", 2), on(once), reported, unread)),
-		silent("all was reported", present(queue("kazoo", 2), on(once), reported)),
-		silent("no waiters", present(queue("kazoo", 1), on(once))),
-		silent("while watching, tables are read on demand", present(queue("kazoo", 2), on(watched))),
+		fires("neither watches nor clients reported", queue("kazoo", 2), on(once)),
+		fires("clients but no watches", queue("kazoo", 2), on(once), reported, unread),
+		silent("all was reported", queue("kazoo", 2), on(once), reported),
+		silent("no waiters", queue("kazoo", 1), on(once)),
+		silent("while watching, tables are read on demand", queue("kazoo", 2), on(watched)),
 		fires("watches refused, sessions never asked for: each is reported once",
-			present(queue("kazoo", 2), on(once), unseen(inspect.Unseen{
+			queue("kazoo", 2), on(once), unseen(inspect.Unseen{
 				Aspect: inspect.AspectWatches, Where: "z1:2181", Read: "wchp", Reason: "not in the whitelist",
 				Right: "wchp in 4lw.commands.whitelist",
-			}))),
-		fires("a master is silent", present(votes("aa!", time.Minute))),
-		fires("a silent master, also in the list of what is unseen: reported once", present(votes("aa!", time.Minute),
-			unseen(inspect.Unseen{Aspect: inspect.AspectVotes, Where: "r3", Reason: "i/o timeout"}))),
-		fires("a master loads its data",
-			present(answering("master r3: LOADING Redis is loading the dataset in memory"))),
-		fires("two masters run scripts", present(answering("BUSY Redis is busy", "BUSY Redis is busy"))),
+			})),
+		fires("a master is silent", votes("aa!", time.Minute)),
+		fires("a silent master, also in the list of what is unseen: reported once", votes("aa!", time.Minute),
+			unseen(inspect.Unseen{Aspect: inspect.AspectVotes, Where: "r3", Reason: "i/o timeout"})),
+		fires("a master loads its data", answering("master r3: LOADING Redis is loading the dataset in memory")),
+		fires("two masters run scripts", answering("BUSY Redis is busy", "BUSY Redis is busy")),
 		fires("a master that is down and one that is loading need different advice",
-			present(answering("", "LOADING Redis is loading"))),
-		fires("most masters are silent", present(votes("a!!", time.Minute))),
-		silent("every master answered", present(votes("aaa", time.Minute))),
+			answering("", "LOADING Redis is loading")),
+		fires("most masters are silent", votes("a!!", time.Minute)),
+		silent("every master answered", votes("aaa", time.Minute)),
 	)
 }
 
@@ -98,13 +97,13 @@ var unseenLists = []struct {
 
 func TestAnUnseenAspectIsReportedOnce(t *testing.T) {
 	t.Parallel()
-	states := []state{silent("nothing", inspect.Case{Backend: &inspect.Backend{}, Now: now})}
+	states := []state{silent("nothing", &inspect.Backend{})}
 	for _, tt := range unseenLists {
 		lock := queue("kazoo", 1)
 		lock.Unseen = tt.list
-		ofLock, ofBackend := present(lock), inspect.Case{Backend: &inspect.Backend{Unseen: tt.list}, Now: now}
-		states = append(states, fires(tt.name, ofBackend))
-		must.Equal(t, shown(t, diagnose(t, "blind", ofLock)), shown(t, diagnose(t, "blind", ofBackend)), tt.name, "of a lock")
+		backend := &inspect.Backend{Unseen: tt.list}
+		states = append(states, fires(tt.name, backend))
+		must.Equal(t, shown(t, diagnose(t, "blind", lock)), shown(t, diagnose(t, "blind", backend)), tt.name, "of a lock")
 	}
 	check(t, "blind", states...)
 }

@@ -14,14 +14,14 @@ func TestCommandsNameTheirServers(t *testing.T) {
 	reach := map[string]inspect.Reach{
 		"zk": {Target: "zk://z1:2181", Client: "-server z1:2181/app"}, "redis": {Target: "-p prod", Client: "-n 3 --tls"},
 	}
-	alien := present(with(queue("kazoo", 2), func(l *inspect.Lock) { l.Aliens = []inspect.Untrusted{"a b"} }))
-	silent := func(addr string) inspect.Case {
-		return present(with(votes("aa!", time.Minute), func(l *inspect.Lock) { l.Masters[2].Addr = addr }))
+	alien := with(queue("kazoo", 2), func(l *inspect.Lock) { l.Aliens = []inspect.Untrusted{"a b"} })
+	silent := func(addr string) *inspect.Lock {
+		return with(votes("aa!", time.Minute), func(l *inspect.Lock) { l.Masters[2].Addr = addr })
 	}
-	endless := present(with(votes("a", time.Minute), func(l *inspect.Lock) { l.Masters[0].NoExpiry = true }))
+	endless := with(votes("a", time.Minute), func(l *inspect.Lock) { l.Masters[0].NoExpiry = true })
 	for _, tt := range []struct {
 		rule      string
-		c         inspect.Case
+		lock      *inspect.Lock
 		with, not string // the expected command with and without the backend's facts
 	}{
 		{"alien-child", alien, "zkCli.sh -server z1:2181/app stat '", "zkCli.sh stat '"},
@@ -31,7 +31,7 @@ func TestCommandsNameTheirServers(t *testing.T) {
 		{"no-ttl", endless, " -p prod --owner ", ""},
 	} {
 		for _, known := range []bool{true, false} {
-			c, want := tt.c, tt.not
+			c, want := present(tt.lock), tt.not
 			if known {
 				c.Reach, want = reach, tt.with
 			}

@@ -32,9 +32,18 @@ type state struct {
 	fires bool
 }
 
-func fires(name string, c inspect.Case) state { return state{name, c, true} }
+// subject is what a rule is asked about, as of now.
+type subject interface {
+	*inspect.Lock | *inspect.Backend | inspect.Case
+}
 
-func silent(name string, c inspect.Case) state { return state{name, c, false} }
+func fires[T subject](name string, about T, changes ...func(*inspect.Case)) state {
+	return state{name, present(about, changes...), true}
+}
+
+func silent[T subject](name string, about T, changes ...func(*inspect.Case)) state {
+	return state{name, present(about, changes...), false}
+}
 
 // check runs one rule on states. It must report what testdata/states has in the file with the test's name.
 func check(t *testing.T, rule string, states ...state) {
@@ -91,8 +100,9 @@ func matches(t *testing.T, file, text string) {
 	must.Equal(t, cmp.Diff(string(want), text), "", file, "(run with -update to accept)")
 }
 
-func diagnose(t *testing.T, name string, c inspect.Case) []inspect.Finding {
+func diagnose[T subject](t *testing.T, name string, about T) []inspect.Finding {
 	t.Helper()
+	c := present(about)
 	for _, r := range Rules() {
 		if r.Name != name {
 			continue

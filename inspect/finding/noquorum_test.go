@@ -40,24 +40,23 @@ func target(kind inspect.BackendKind, states string) *inspect.Backend {
 // counts as usable.
 func TestMastersWithoutAQuorum(t *testing.T) {
 	t.Parallel()
-	of := func(b *inspect.Backend) inspect.Case { return inspect.Case{Backend: b, Now: now} }
-	named := func(topology inspect.Topology) inspect.Case {
+	named := func(topology inspect.Topology) *inspect.Backend {
 		b := target(inspect.Redis, "+--")
 		b.Topology = topology
-		return of(b)
+		return b
 	}
 	apart := target(inspect.Redis, "+--")
 	apart.Spread = inspect.Spread{Masters: 3, Locks: 9, OnOne: 9, Used: 2}
 	states := []state{
-		silent("no master of one lock", of(apart)),
+		silent("no master of one lock", apart),
 		silent("Sentinels", named(inspect.Sentinel)),
 		silent("a Cluster", named(inspect.Cluster)),
 	}
 	for _, letters := range []string{"++-", "+--", "+ww", "+-w", "LLL", "+-", "++--o", "+++-"} {
-		states = append(states, fires(letters, of(target(inspect.Redis, letters))))
+		states = append(states, fires(letters, target(inspect.Redis, letters)))
 	}
 	for _, letters := range []string{"+++", "++++-", "+", "-", "w", "---", "+R", "+oo", "+??", "ooo"} {
-		states = append(states, silent(letters, of(target(inspect.Redis, letters))))
+		states = append(states, silent(letters, target(inspect.Redis, letters)))
 	}
 	check(t, "no-quorum", states...)
 }
@@ -65,12 +64,12 @@ func TestMastersWithoutAQuorum(t *testing.T) {
 // An ensemble has no quorum once its servers have said so for longer than an election takes.
 func TestAnEnsembleWithoutAQuorum(t *testing.T) {
 	t.Parallel()
-	ensemble := func(states string, voters int, heard time.Duration) inspect.Case {
+	ensemble := func(states string, voters int, heard time.Duration) *inspect.Backend {
 		b := target(inspect.ZooKeeper, states)
 		if b.Voters = voters; heard > 0 {
 			b.HeardAt = now.Add(-heard)
 		}
-		return inspect.Case{Backend: b, Now: now}
+		return b
 	}
 	check(t, "no-quorum",
 		fires("one left", ensemble("-q-", 0, 0)),
@@ -96,7 +95,7 @@ func TestALostQuorumIsOneFinding(t *testing.T) {
 	t.Parallel()
 	var keys []string
 	for _, states := range []string{"++-", "+--"} {
-		for _, f := range diagnose(t, "no-quorum", inspect.Case{Backend: target(inspect.Redis, states), Now: now}) {
+		for _, f := range diagnose(t, "no-quorum", target(inspect.Redis, states)) {
 			keys = append(keys, f.Key())
 		}
 	}

@@ -26,84 +26,83 @@ func TestSplitQuorum(t *testing.T) {
 	never := votes("ab-", time.Minute)
 	never.Masters[1].NoExpiry, never.Masters[1].ExpiresAt = true, time.Time{}
 	check(t, "split-quorum",
-		fires("two, two and one", present(votes("aabbc", time.Minute))),
-		fires("a vote never expires", present(never)),
-		fires("it lasts", present(votes("ab-", 30*time.Second), seen(history()))),
-		silent("just set: still being decided", present(votes("ab-", time.Minute), seen(history()))),
-		silent("a quorum", present(votes("aaabb", time.Minute))),
-		silent("one value short of a quorum", present(votes("aa---", time.Minute))),
-		silent("the silent master could decide", present(votes("aabb!", time.Minute))),
-		silent("free", present(votes("---", time.Minute))),
+		fires("two, two and one", votes("aabbc", time.Minute)),
+		fires("a vote never expires", never),
+		fires("it lasts", votes("ab-", 30*time.Second), seen(history())),
+		silent("just set: still being decided", votes("ab-", time.Minute), seen(history())),
+		silent("a quorum", votes("aaabb", time.Minute)),
+		silent("one value short of a quorum", votes("aa---", time.Minute)),
+		silent("the silent master could decide", votes("aabb!", time.Minute)),
+		silent("free", votes("---", time.Minute)),
 	)
 }
 
 func TestMinorityLeftover(t *testing.T) {
 	t.Parallel()
 	check(t, "minority-leftover",
-		fires("one of three", present(votes("a--", time.Minute))),
-		fires("it lasts", present(votes("-a-", 30*time.Second), seen(history()))),
-		fires("one of rueidislock's three keys", present(record("rueidislock:0:a", inspect.Vote{
+		fires("one of three", votes("a--", time.Minute)),
+		fires("it lasts", votes("-a-", 30*time.Second), seen(history())),
+		fires("one of rueidislock's three keys", record("rueidislock:0:a", inspect.Vote{
 			Addr: "r1", Up: true, Held: &recipe.Record{Recipe: "rueidislock", Kind: "mutex", Partial: []string{"v"}},
-		}))),
-		silent("just set: its client asks the others", present(votes("a--", time.Minute), seen(history()))),
-		silent("a quorum", present(votes("aa-", time.Minute))),
-		silent("the silent masters could hold it too", present(votes("a!-", time.Minute))),
-		silent("two values", present(votes("ab-", time.Minute))),
+		})),
+		silent("just set: its client asks the others", votes("a--", time.Minute), seen(history())),
+		silent("a quorum", votes("aa-", time.Minute)),
+		silent("the silent masters could hold it too", votes("a!-", time.Minute)),
+		silent("two values", votes("ab-", time.Minute)),
 	)
 }
 
 func TestThinMargin(t *testing.T) {
 	t.Parallel()
 	check(t, "thin-margin",
-		fires("three of five", present(votes("aaa-b", time.Minute))),
-		fires("two of three", present(votes("aab", time.Minute))),
-		silent("just set: the others may follow", present(votes("aa-", time.Minute), seen(history()))),
-		fires("it lasts", present(votes("aa-", 30*time.Second), seen(history()))),
-		silent("four of five", present(votes("aaaa-", time.Minute))),
-		silent("a silent one may hold it: perhaps only we are cut off", present(votes("aaa-!", time.Minute))),
-		silent("two silent ones, whose votes were seen before", present(votes("aaa!!", time.Minute), seen(history()))),
-		silent("a single master", present(votes("a", time.Minute))),
-		silent("two masters", present(votes("aa", time.Minute))),
-		silent("no quorum at all", present(votes("a--", time.Minute))),
-		silent("ZooKeeper has no masters", present(queue("kazoo", 1))),
+		fires("three of five", votes("aaa-b", time.Minute)),
+		fires("two of three", votes("aab", time.Minute)),
+		silent("just set: the others may follow", votes("aa-", time.Minute), seen(history())),
+		fires("it lasts", votes("aa-", 30*time.Second), seen(history())),
+		silent("four of five", votes("aaaa-", time.Minute)),
+		silent("a silent one may hold it: perhaps only we are cut off", votes("aaa-!", time.Minute)),
+		silent("two silent ones, whose votes were seen before", votes("aaa!!", time.Minute), seen(history())),
+		silent("a single master", votes("a", time.Minute)),
+		silent("two masters", votes("aa", time.Minute)),
+		silent("no quorum at all", votes("a--", time.Minute)),
+		silent("ZooKeeper has no masters", queue("kazoo", 1)),
 	)
 }
 
 func TestNoTTL(t *testing.T) {
 	t.Parallel()
-	endless := func(masters, library string, never ...int) inspect.Case {
+	endless := func(masters, library string, never ...int) *inspect.Lock {
 		list := votes(masters, time.Minute).Masters
 		for _, i := range never {
 			list[i].NoExpiry, list[i].ExpiresAt = true, time.Time{}
 		}
 		l := inspect.KeyLock(inspect.ID{Backend: "redis", Path: "lock:a"}, list, now)
 		l.Recipe, l.Confidence = library, recipe.Likely
-		return present(l)
+		return l
 	}
-	guess := func(c inspect.Case) inspect.Case { c.Lock.Confidence = recipe.Possible; return c }
-	valued := func(c inspect.Case, value inspect.Untrusted) inspect.Case { c.Lock.Masters[0].Value = value; return c }
-	renamed := func(c inspect.Case, key string) inspect.Case { c.Lock.ID.Path = key; return c }
+	guess := func(l *inspect.Lock) { l.Confidence = recipe.Possible }
+	ended := func(l *inspect.Lock) { l.Masters[0].Value = "0c4f1b2e-9d8a-4f6f-b1f0-a7c3d5e60718:1479560000123" }
+	named := func(key string) func(*inspect.Lock) { return func(l *inspect.Lock) { l.ID.Path = key } }
 	check(t, "no-ttl",
-		silent("a counter, a flag or a cache", renamed(guess(endless("a", "token", 0)), "cache:a")),
-		silent("a block, a clock", renamed(guess(endless("a", "token", 0)), "block:clock:7")),
+		silent("a counter, a flag or a cache", with(endless("a", "token", 0), guess, named("cache:a"))),
+		silent("a block, a clock", with(endless("a", "token", 0), guess, named("block:clock:7"))),
 		fires("a key whose name alone says that it is a lock",
-			renamed(guess(endless("a", "token", 0)), "resque:resque_scheduler_master_lock")),
-		fires("a counter that the operator names", renamed(endless("a", "token", 0), "cache:a")),
-		fires("a value like a library's", guess(endless("a", "node-redlock", 0))),
+			with(endless("a", "token", 0), guess, named("resque:resque_scheduler_master_lock"))),
+		fires("a counter that the operator names", with(endless("a", "token", 0), named("cache:a"))),
+		fires("a value like a library's", with(endless("a", "node-redlock", 0), guess)),
 		fires("a key without expiry", endless("a", "custom", 0)),
 		fires("redis-py writes none by default", endless("a", "redis-py", 0)),
 		fires("on one of three masters", endless("aaa", "redsync", 1)),
 		fires("a leftover", endless("a--", "redsync", 0)),
-		fires("the end in its value has passed",
-			valued(endless("a", "jedis-lock", 0), "0c4f1b2e-9d8a-4f6f-b1f0-a7c3d5e60718:1479560000123")),
+		fires("the end in its value has passed", with(endless("a", "jedis-lock", 0), ended)),
 		silent("keys with expiry", endless("aaa", "redsync")),
 		silent("a foreign value", endless("f", "", 0)),
-		silent("the permits of a Redisson semaphore", present(record("s", inspect.Vote{
+		silent("the permits of a Redisson semaphore", record("s", inspect.Vote{
 			Addr: "r1", Up: true, Present: true, NoExpiry: true,
 			Held: &recipe.Record{Recipe: "redisson", Kind: "semaphore", Opaque: true},
-		}))),
+		})),
 		silent("znodes have none",
-			present(with(queue("shedlock", 1), holder(func(h *inspect.Contender) { h.NoExpiry = true })))),
+			with(queue("shedlock", 1), holder(func(h *inspect.Contender) { h.NoExpiry = true }))),
 	)
 }
 
@@ -122,17 +121,16 @@ func TestRenewalStopped(t *testing.T) {
 	down := func(l *inspect.Lock) { l.Masters[0].Up = false }
 	rare := func(h *inspect.History) { h.Renewal.Count = 2 }
 	check(t, "renewal-stopped",
-		fires("two renewals were missed", present(votes("a", 4*time.Second), late)),
-		silent("late by two and a half intervals", present(votes("a", 5*time.Second), seen(renewing(25*time.Second)))),
-		silent("not read when it was due", present(with(votes("a", 4*time.Second), unread), late)),
-		silent("too few renewals for a rhythm",
-			present(votes("a", 4*time.Second), seen(renewing(26*time.Second, rare)))),
-		silent("never renewed", present(votes("a", 4*time.Second), seen(history()))),
-		silent("its TTL shows a renewal", present(votes("a", 28*time.Second), late)),
-		silent("the master is silent", present(with(votes("a", 4*time.Second), down), late)),
-		silent("it has expired", present(votes("a", -time.Second), seen(renewing(31*time.Second)))),
-		silent("it was released", present(votes("-", 0), late)),
-		silent("no history", present(votes("a", 4*time.Second))),
+		fires("two renewals were missed", votes("a", 4*time.Second), late),
+		silent("late by two and a half intervals", votes("a", 5*time.Second), seen(renewing(25*time.Second))),
+		silent("not read when it was due", with(votes("a", 4*time.Second), unread), late),
+		silent("too few renewals for a rhythm", votes("a", 4*time.Second), seen(renewing(26*time.Second, rare))),
+		silent("never renewed", votes("a", 4*time.Second), seen(history())),
+		silent("its TTL shows a renewal", votes("a", 28*time.Second), late),
+		silent("the master is silent", with(votes("a", 4*time.Second), down), late),
+		silent("it has expired", votes("a", -time.Second), seen(renewing(31*time.Second))),
+		silent("it was released", votes("-", 0), late),
+		silent("no history", votes("a", 4*time.Second)),
 	)
 }
 
@@ -149,21 +147,18 @@ func TestZombieRenewal(t *testing.T) {
 	perhaps := func(l *inspect.Lock) { l.KindConfidence = recipe.Possible }
 	long := func(l *inspect.Lock) { l.ExpectedHold = 40 * time.Minute }
 	check(t, "zombie-renewal",
-		fires("renewed far longer than its holds last", present(held(time.Hour), seen(renewing(time.Second)))),
-		fires("others wait", present(held(time.Hour, waiting), seen(renewing(time.Second, noHolds)))),
-		silent("the waiter is most likely gone",
-			present(held(time.Hour, deadWaiter), seen(renewing(time.Second, noHolds)))),
-		fires("held at the first read", present(votes("a", 25*time.Second), seen(renewing(time.Second, watchedForLong)))),
-		silent("no waiters, and nothing to compare with",
-			present(held(time.Hour), seen(renewing(time.Second, noHolds)))),
-		silent("not for long", present(held(9*time.Minute, waiting), seen(renewing(time.Second)))),
-		silent("its holds last as long", present(held(time.Hour, waiting), seen(renewing(time.Second, longHolds)))),
-		silent("no longer renewed", present(held(time.Hour), seen(renewing(26*time.Second)))),
-		silent("a leader", present(held(time.Hour, waiting, asElection), seen(renewing(time.Second)))),
-		fires("perhaps a leader",
-			present(held(time.Hour, waiting, asElection, perhaps), seen(renewing(time.Second, noHolds)))),
-		silent("within twice the expected time", present(held(time.Hour, waiting, long), seen(renewing(time.Second)))),
-		silent("no history", present(held(time.Hour, waiting))),
+		fires("renewed far longer than its holds last", held(time.Hour), seen(renewing(time.Second))),
+		fires("others wait", held(time.Hour, waiting), seen(renewing(time.Second, noHolds))),
+		silent("the waiter is most likely gone", held(time.Hour, deadWaiter), seen(renewing(time.Second, noHolds))),
+		fires("held at the first read", votes("a", 25*time.Second), seen(renewing(time.Second, watchedForLong))),
+		silent("no waiters, and nothing to compare with", held(time.Hour), seen(renewing(time.Second, noHolds))),
+		silent("not for long", held(9*time.Minute, waiting), seen(renewing(time.Second))),
+		silent("its holds last as long", held(time.Hour, waiting), seen(renewing(time.Second, longHolds))),
+		silent("no longer renewed", held(time.Hour), seen(renewing(26*time.Second))),
+		silent("a leader", held(time.Hour, waiting, asElection), seen(renewing(time.Second))),
+		fires("perhaps a leader", held(time.Hour, waiting, asElection, perhaps), seen(renewing(time.Second, noHolds))),
+		silent("within twice the expected time", held(time.Hour, waiting, long), seen(renewing(time.Second))),
+		silent("no history", held(time.Hour, waiting)),
 	)
 }
 
@@ -201,49 +196,47 @@ func TestMasterRestarted(t *testing.T) {
 	before := with(votes("aa-", 10*time.Second), since(10*time.Second), last(31*time.Second))
 	check(t, "master-restarted",
 		fires("up for less than the key's TTL",
-			present(with(votes("aa-", time.Minute), since(40*time.Second)), up(30*time.Second))),
+			with(votes("aa-", time.Minute), since(40*time.Second)), up(30*time.Second)),
 		fires("less than the longest TTL seen",
-			present(with(votes("aa-", 10*time.Second), last(31*time.Second)), up(30*time.Second), seen(history()))),
-		fires("it may never have been there", present(votes("aa-", time.Minute), up(30*time.Second))),
+			with(votes("aa-", 10*time.Second), last(31*time.Second)), up(30*time.Second), seen(history())),
+		fires("it may never have been there", votes("aa-", time.Minute), up(30*time.Second)),
 		silent("watched since before, and never seen there",
-			present(votes("aa-", 10*time.Second), up(30*time.Second), seen(history()))),
+			votes("aa-", 10*time.Second), up(30*time.Second), seen(history())),
 		silent("released there after it started",
-			present(with(votes("aa-", time.Minute), last(10*time.Second)), up(30*time.Second), seen(history()))),
+			with(votes("aa-", time.Minute), last(10*time.Second)), up(30*time.Second), seen(history())),
 		fires("requested before the start, by its value",
-			present(with(votes("aa-", time.Minute), asked(40*time.Second)), up(30*time.Second))),
+			with(votes("aa-", time.Minute), asked(40*time.Second)), up(30*time.Second)),
 		silent("requested after the start, by its value",
-			present(with(votes("aa-", time.Minute), asked(20*time.Second)), up(30*time.Second))),
-		silent("it is just being taken", present(votes("a--", time.Minute), up(30*time.Second))),
-		silent("the others are about to follow",
-			present(votes("aa-", time.Minute), up(30*time.Second), seen(recent))),
-		silent("up for longer than the key's TTL", present(votes("aa-", 10*time.Second), up(30*time.Second))),
-		silent("it has the key", present(votes("aaa", time.Minute), up(30*time.Second))),
-		silent("no master has the key", present(votes("---", time.Minute), up(30*time.Second), seen(history()))),
-		silent("it does not answer", present(votes("aa!", time.Minute), up(30*time.Second))),
-		silent("its start is unknown", present(votes("aa-", time.Minute), unknown)),
-		silent("the servers are unknown", present(votes("aa-", time.Minute))),
+			with(votes("aa-", time.Minute), asked(20*time.Second)), up(30*time.Second)),
+		silent("it is just being taken", votes("a--", time.Minute), up(30*time.Second)),
+		silent("the others are about to follow", votes("aa-", time.Minute), up(30*time.Second), seen(recent)),
+		silent("up for longer than the key's TTL", votes("aa-", 10*time.Second), up(30*time.Second)),
+		silent("it has the key", votes("aaa", time.Minute), up(30*time.Second)),
+		silent("no master has the key", votes("---", time.Minute), up(30*time.Second), seen(history())),
+		silent("it does not answer", votes("aa!", time.Minute), up(30*time.Second)),
+		silent("its start is unknown", votes("aa-", time.Minute), unknown),
+		silent("the servers are unknown", votes("aa-", time.Minute)),
 		silent("the lock was taken after the restart",
-			present(with(votes("aa-", time.Minute), since(10*time.Second)), up(30*time.Second))),
-		silent("taken after the restart, held there by another before",
-			present(before, up(30*time.Second), seen(history()))),
-		fires("taken before, never expires", present(with(endless(), since(time.Hour)), up(30*time.Minute))),
-		silent("never expires, taken at an unknown time", present(endless(), up(30*time.Minute))),
+			with(votes("aa-", time.Minute), since(10*time.Second)), up(30*time.Second)),
+		silent("taken after the restart, held there by another before", before, up(30*time.Second), seen(history())),
+		fires("taken before, never expires", with(endless(), since(time.Hour)), up(30*time.Minute)),
+		silent("never expires, taken at an unknown time", endless(), up(30*time.Minute)),
 	)
 }
 
 func TestClockSkew(t *testing.T) {
 	t.Parallel()
-	clocks := func(kind inspect.BackendKind, latency time.Duration, offsets ...time.Duration) inspect.Case {
+	clocks := func(kind inspect.BackendKind, latency time.Duration, offsets ...time.Duration) *inspect.Backend {
 		b := &inspect.Backend{Kind: kind}
 		for i, o := range offsets {
 			b.Servers = append(b.Servers, inspect.Server{Addr: "r" + string(rune('1'+i)), Latency: latency, ClockOffset: o, ClockKnown: true})
 		}
-		return inspect.Case{Backend: b, Now: now}
+		return b
 	}
 	unknown := clocks(inspect.Redis, 0, time.Hour)
-	unknown.Backend.Servers[0].ClockKnown = false
+	unknown.Servers[0].ClockKnown = false
 	slowly := clocks(inspect.Redis, time.Millisecond, -1400*time.Millisecond)
-	slowly.Backend.Servers[0].ClockWithin = 1400 * time.Millisecond
+	slowly.Servers[0].ClockWithin = 1400 * time.Millisecond
 	check(t, "clock-skew",
 		silent("read slowly, and answers fast since", slowly),
 		fires("ahead of ours", clocks(inspect.Redis, 0, 1100*time.Millisecond)),
@@ -265,18 +258,18 @@ func TestStaleFairQueue(t *testing.T) {
 		return func(l *inspect.Lock) { l.Waiters[i].ExpiresAt = now.Add(-ago) }
 	}
 	check(t, "stale-fair-queue",
-		fires("the next waiter is dead", present(fair(deadAt(0)))),
-		fires("two later ones are dead", present(fair(deadAt(1), deadAt(2)))),
-		fires("a place has lapsed", present(fair(lapsed(0, 5*time.Second)))),
-		silent("a place is about to lapse", present(fair(lapsed(0, 500*time.Millisecond)))),
-		fires("a dead one's place lasts for hours", present(fair(deadAt(0), lapsed(0, -3*time.Hour)))),
-		silent("all live", present(fair())),
+		fires("the next waiter is dead", fair(deadAt(0))),
+		fires("two later ones are dead", fair(deadAt(1), deadAt(2))),
+		fires("a place has lapsed", fair(lapsed(0, 5*time.Second))),
+		silent("a place is about to lapse", fair(lapsed(0, 500*time.Millisecond))),
+		fires("a dead one's place lasts for hours", fair(deadAt(0), lapsed(0, -3*time.Hour))),
+		silent("all live", fair()),
 		silent("our own lock skips the dead",
-			present(fair(deadAt(0), func(l *inspect.Lock) { l.Recipe = "lockscope" }))),
+			fair(deadAt(0), func(l *inspect.Lock) { l.Recipe = "lockscope" })),
 		silent("another rule reports a dead holder",
-			present(fair(holder(func(h *inspect.Contender) { h.Dead = true })))),
+			fair(holder(func(h *inspect.Contender) { h.Dead = true }))),
 		silent("a queue on ZooKeeper",
-			present(with(queue("kazoo", 2), waiter(func(w *inspect.Contender) { w.ExpiresAt = now.Add(-time.Hour) })))),
+			with(queue("kazoo", 2), waiter(func(w *inspect.Contender) { w.ExpiresAt = now.Add(-time.Hour) }))),
 	)
 }
 
@@ -290,14 +283,14 @@ func TestStarvation(t *testing.T) {
 		return with(queue("curator", 3), func(l *inspect.Lock) { l.Waiters[1].Since = now.Add(-d) })
 	}
 	check(t, "starvation",
-		fires("overtaken ten times", present(waited(time.Second), overtaken(10))),
-		fires("overtaken once, and waiting for long", present(waited(30*time.Second), overtaken(1))),
-		silent("overtaken nine times", present(waited(time.Second), overtaken(9))),
-		silent("waiting for long, but not overtaken", present(waited(time.Hour), overtaken(0))),
+		fires("overtaken ten times", waited(time.Second), overtaken(10)),
+		fires("overtaken once, and waiting for long", waited(30*time.Second), overtaken(1)),
+		silent("overtaken nine times", waited(time.Second), overtaken(9)),
+		silent("waiting for long, but not overtaken", waited(time.Hour), overtaken(0)),
 		silent("waiting for long, but the usual time is unknown",
-			present(waited(time.Hour), overtaken(1, func(h *inspect.History) { h.Waits.Count = 5 }))),
-		silent("the overtaken one is gone", present(queue("curator", 2), overtaken(50))),
-		silent("no history", present(waited(time.Hour))),
+			waited(time.Hour), overtaken(1, func(h *inspect.History) { h.Waits.Count = 5 })),
+		silent("the overtaken one is gone", queue("curator", 2), overtaken(50)),
+		silent("no history", waited(time.Hour)),
 	)
 }
 
@@ -306,12 +299,11 @@ func TestEvictionRisk(t *testing.T) {
 	server := func(addr string, most int64, policy string) inspect.Server {
 		return inspect.Server{Addr: addr, MaxMemory: most, EvictionPolicy: policy}
 	}
-	full := func(servers ...inspect.Server) inspect.Case {
-		return inspect.Case{Backend: &inspect.Backend{Kind: inspect.Redis, Servers: servers}, Now: now}
+	full := func(servers ...inspect.Server) *inspect.Backend {
+		return &inspect.Backend{Kind: inspect.Redis, Servers: servers}
 	}
 	check(t, "eviction-risk",
-		fires("allkeys",
-			full(server("r1", 256<<20, "allkeys-lru"), server("r2", 1<<30, "volatile-ttl"))),
+		fires("allkeys", full(server("r1", 256<<20, "allkeys-lru"), server("r2", 1<<30, "volatile-ttl"))),
 		fires("three",
 			full(server("r1", 1, "allkeys-lru"), server("r2", 1, "allkeys-lru"), server("r3", 1, "allkeys-lru"))),
 		fires("volatile", full(server("r1", 1, "volatile-lru"))),
@@ -324,10 +316,10 @@ func TestEvictionRisk(t *testing.T) {
 func TestForeignValue(t *testing.T) {
 	t.Parallel()
 	check(t, "foreign-value",
-		fires("a hash on one master", present(votes("aaf", time.Minute))),
-		silent("on every master, in a single read: it is not a lock", present(votes("fff", time.Minute))),
-		fires("on every master", present(votes("fff", time.Minute), seen(history()))),
-		silent("locks only", present(votes("aa-", time.Minute))),
-		silent("a silent master", present(votes("aa!", time.Minute))),
+		fires("a hash on one master", votes("aaf", time.Minute)),
+		silent("on every master, in a single read: it is not a lock", votes("fff", time.Minute)),
+		fires("on every master", votes("fff", time.Minute), seen(history())),
+		silent("locks only", votes("aa-", time.Minute)),
+		silent("a silent master", votes("aa!", time.Minute)),
 	)
 }

@@ -9,26 +9,24 @@ import (
 )
 
 // ensemble returns the servers of a target, which reported as of now.
-func ensemble(mode inspect.Mode, servers ...inspect.Server) inspect.Case {
+func ensemble(mode inspect.Mode, servers ...inspect.Server) *inspect.Backend {
 	b := &inspect.Backend{Name: "zk", Kind: inspect.ZooKeeper, Mode: mode, HeardAt: now, Servers: servers}
 	for i := range servers {
 		if s := &servers[i]; s.State == "" {
 			s.State = inspect.ServerUp
 		}
 	}
-	return inspect.Case{Backend: b, Now: now}
+	return b
 }
 
 func TestServersDisagree(t *testing.T) {
 	t.Parallel()
-	roles := func(roles ...string) inspect.Case {
-		c := ensemble("")
+	roles := func(roles ...string) *inspect.Backend {
+		var servers []inspect.Server
 		for i, role := range roles {
-			c.Backend.Servers = append(c.Backend.Servers, inspect.Server{
-				Addr: fmt.Sprintf("10.0.0.%d:2181", i+1), State: inspect.ServerUp, Role: role, Zxid: 1<<32 + 7,
-			})
+			servers = append(servers, inspect.Server{Addr: fmt.Sprintf("10.0.0.%d:2181", i+1), Role: role, Zxid: 1<<32 + 7})
 		}
-		return c
+		return ensemble("", servers...)
 	}
 	check(t, "servers-disagree",
 		silent("an ensemble", roles("leader", "follower", "observer")),
@@ -76,8 +74,8 @@ func TestTwoLeadersMayBeAnElection(t *testing.T) {
 		{"two in one epoch, as one was elected", leader(epoch+7, 0, later), leader(epoch+8, 0, once), true, true},
 	} {
 		states = append(states,
-			state{tt.name + ", watched", ensemble(inspect.ModeWatch, tt.one, tt.other), tt.watched},
-			state{tt.name + ", in a single read", ensemble(inspect.ModeOnce, tt.one, tt.other), tt.read})
+			state{tt.name + ", watched", present(ensemble(inspect.ModeWatch, tt.one, tt.other)), tt.watched},
+			state{tt.name + ", in a single read", present(ensemble(inspect.ModeOnce, tt.one, tt.other)), tt.read})
 	}
 	check(t, "servers-disagree", states...)
 }
@@ -86,11 +84,11 @@ func TestTwoLeadersMayBeAnElection(t *testing.T) {
 // is not reported. A single read reports it as info, since the member may only be catching up.
 func TestMembersThatDiffer(t *testing.T) {
 	t.Parallel()
-	member := func(mode inspect.Mode, odd inspect.Server) inspect.Case {
+	member := func(mode inspect.Mode, odd inspect.Server) *inspect.Backend {
 		odd.Addr, odd.Role, odd.Zxid = "10.0.0.3:2181", "follower", 1<<32+7
 		return ensemble(mode, inspect.Server{Addr: "10.0.0.1:2181", Role: "leader"}, odd)
 	}
-	behind := func(mode inspect.Mode, lag time.Duration) inspect.Case {
+	behind := func(mode inspect.Mode, lag time.Duration) *inspect.Backend {
 		return member(mode, inspect.Server{Lagging: true, Lag: lag})
 	}
 	check(t, "servers-disagree",

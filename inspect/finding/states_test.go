@@ -101,8 +101,16 @@ func past(changes ...func(*inspect.History)) *inspect.History {
 }
 
 // present returns a case as of now.
-func present(l *inspect.Lock, changes ...func(*inspect.Case)) inspect.Case {
-	c := inspect.Case{Lock: l, Now: now}
+func present[T subject](about T, changes ...func(*inspect.Case)) inspect.Case {
+	c := inspect.Case{Now: now}
+	switch about := any(about).(type) {
+	case *inspect.Lock:
+		c.Lock = about
+	case *inspect.Backend:
+		c.Backend = about
+	case inspect.Case:
+		c = about
+	}
 	for _, change := range changes {
 		change(&c)
 	}

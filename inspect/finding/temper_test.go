@@ -46,30 +46,22 @@ func TestPossibleLocksStayQuiet(t *testing.T) {
 // An action is advised only if none of its evidence is unseen.
 func TestPartialEvidenceAdvisesNoAction(t *testing.T) {
 	t.Parallel()
-	unseen := func(a inspect.Aspect) func(*inspect.Lock) {
-		return func(l *inspect.Lock) { l.Unseen = []inspect.Unseen{{Aspect: a, Where: "r1", Read: "X"}} }
-	}
-	stuck := func(a inspect.Aspect) inspect.Case {
-		return present(with(queue("kazoo", 3), unseen(a), holder(func(h *inspect.Contender) { h.HeldSince = now.Add(-time.Hour) })))
-	}
-	leftover := func(a inspect.Aspect) inspect.Case { return present(with(votes("a--", time.Minute), unseen(a))) }
 	for _, tt := range []struct {
-		rule  string
-		c     inspect.Case
-		holds bool // the advice remains
+		rule   string
+		lock   *inspect.Lock
+		unseen inspect.Aspect
+		holds  bool // the advice remains
 	}{
-		{"stuck-holder", stuck(inspect.AspectSessions), true},
-		{"stuck-holder", stuck(inspect.AspectHolders), false},
-		{"minority-leftover", leftover(inspect.AspectOwner), true},
-		{"minority-leftover", leftover(inspect.AspectVotes), false},
+		{"stuck-holder", held(time.Hour), inspect.AspectSessions, true},
+		{"stuck-holder", held(time.Hour), inspect.AspectHolders, false},
+		{"minority-leftover", votes("a--", time.Minute), inspect.AspectOwner, true},
+		{"minority-leftover", votes("a--", time.Minute), inspect.AspectVotes, false},
 	} {
-		found := diagnose(t, tt.rule, tt.c)
-		if len(found) != 1 {
-			t.Fatalf("%s: %+v", tt.rule, found)
-		}
-		if f := found[0]; strings.Contains(f.Advice(), "lockscope release") != tt.holds || (f.Confidence != recipe.Possible) != tt.holds {
-			t.Errorf("%s without %v: %s, %s", tt.rule, tt.c.Lock.Unseen[0].Aspect, f.Confidence, f.Advice())
-		}
+		tt.lock.Unseen = []inspect.Unseen{{Aspect: tt.unseen, Where: "r1", Read: "X"}}
+		found := diagnose(t, tt.rule, tt.lock)
+		must.Equal(t, len(found), 1, tt.rule)
+		must.Equal(t, strings.Contains(found[0].Advice(), "lockscope release"), tt.holds, tt.rule, "without", tt.unseen)
+		must.Equal(t, found[0].Confidence != recipe.Possible, tt.holds, tt.rule, "is certain without", tt.unseen)
 	}
 }
 
@@ -77,40 +69,34 @@ func TestPartialEvidenceAdvisesNoAction(t *testing.T) {
 // locks.
 func TestSuspectTarget(t *testing.T) {
 	t.Parallel()
-	servers := func(spread inspect.Spread, roles ...string) inspect.Case {
+	servers := func(spread inspect.Spread, roles ...string) *inspect.Backend {
 		b := &inspect.Backend{Kind: inspect.Redis, Spread: spread}
 		for i, role := range roles {
 			b.Servers = append(b.Servers, inspect.Server{Addr: "r" + string(rune('1'+i)), Role: role})
 		}
-		return inspect.Case{Backend: b, Now: now}
+		return b
 	}
-	of := func(topology inspect.Topology, c inspect.Case) inspect.Case {
-		c.Backend.Topology = topology
-		return c
+	behind := func(topology inspect.Topology) func(*inspect.Case) {
+		return func(c *inspect.Case) { c.Backend.Topology = topology }
 	}
-	several := func(c inspect.Case) inspect.Case {
-		c.Backend.Servers[0].Several = true
-		return c
+	several := func(c *inspect.Case) { c.Backend.Servers[0].Several = true }
+	masters := func(locks, onOne, used int) *inspect.Backend {
+		return servers(inspect.Spread{Masters: 3, Locks: locks, OnOne: onOne, Used: used}, "master", "master", "master")
 	}
 	apart := inspect.Spread{Masters: 3, Locks: 4, OnOne: 4, Used: 3}
 	check(t, "suspect-target",
-		fires("every lock is on one of three", servers(apart, "master", "master", "master")),
-		fires("many, all on the same one",
-			servers(inspect.Spread{Masters: 3, Locks: 5, OnOne: 5, Used: 1}, "master", "master", "master")),
-		silent("a failed attempt or two",
-			servers(inspect.Spread{Masters: 3, Locks: 2, OnOne: 2, Used: 1}, "master", "master", "master")),
-		silent("one lock is on several",
-			servers(inspect.Spread{Masters: 3, Locks: 5, OnOne: 4, Used: 3}, "master", "master", "master")),
-		fires("nine of ten",
-			servers(inspect.Spread{Masters: 3, Locks: 10, OnOne: 9, Used: 3}, "master", "master", "master")),
-		silent("a single lock",
-			servers(inspect.Spread{Masters: 3, Locks: 1, OnOne: 1, Used: 1}, "master", "master", "master")),
+		fires("every lock is on one of three", masters(4, 4, 3)),
+		fires("many, all on the same one", masters(5, 5, 1)),
+		silent("a failed attempt or two", masters(2, 2, 1)),
+		silent("one lock is on several", masters(5, 4, 3)),
+		fires("nine of ten", masters(10, 9, 3)),
+		silent("a single lock", masters(1, 1, 1)),
 		fires("a replica among them", servers(inspect.Spread{}, "master", "replica")),
 		fires("an active replica among them", servers(inspect.Spread{}, "master", "active-replica")),
 		silent("one active replica", servers(inspect.Spread{}, "active-replica")),
-		fires("several behind one address", several(servers(inspect.Spread{}, "master"))),
-		silent("a Cluster has replicas", of(inspect.Cluster, servers(inspect.Spread{}, "master", "replica"))),
-		silent("behind Sentinels too", of(inspect.Sentinel, servers(inspect.Spread{}, "master", "replica"))),
+		fires("several behind one address", servers(inspect.Spread{}, "master"), several),
+		silent("a Cluster has replicas", servers(inspect.Spread{}, "master", "replica"), behind(inspect.Cluster)),
+		silent("behind Sentinels too", servers(inspect.Spread{}, "master", "replica"), behind(inspect.Sentinel)),
 		silent("replicas only", servers(inspect.Spread{}, "replica", "replica")),
 		silent("masters", servers(inspect.Spread{}, "master", "master")),
 	)
@@ -127,8 +113,8 @@ func TestSuspectTarget(t *testing.T) {
 // redis-py locks on one server, so its lock on one of three servers is held.
 func TestSingleServerLibraryNeedsNoQuorum(t *testing.T) {
 	t.Parallel()
-	of := func(library, letters string) inspect.Case {
-		return present(with(votes(letters, time.Minute), func(l *inspect.Lock) { l.Recipe, l.Confidence = library, recipe.Likely }))
+	of := func(library, letters string) *inspect.Lock {
+		return with(votes(letters, time.Minute), func(l *inspect.Lock) { l.Recipe = library }) // which is likely
 	}
 	check(t, "suspect-target",
 		fires("on one", of("redis-py", "-a-")),
@@ -145,7 +131,7 @@ func TestSingleServerLibraryNeedsNoQuorum(t *testing.T) {
 		must.True(t, diagnose(t, rule, of("redsync", letters)) != nil, rule, "has no finding for redsync")
 	}
 	for letters, want := range map[string]string{"-a-": "most likely held", "ab-": "most likely each is held"} {
-		if got := (describe.View{Now: now}).Verdict(of("redis-py", letters).Lock); !strings.HasPrefix(got, "unknown: ") || !strings.Contains(got, want) {
+		if got := (describe.View{Now: now}).Verdict(of("redis-py", letters)); !strings.HasPrefix(got, "unknown: ") || !strings.Contains(got, want) {
 			t.Errorf("%s: %s", letters, got)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 func TestWritesRefused(t *testing.T) {
 	t.Parallel()
 	// Each server is up, down or a replica, and may refuse writes for a reason.
-	of := func(topology inspect.Topology, servers ...string) inspect.Case {
+	of := func(topology inspect.Topology, servers ...string) *inspect.Backend {
 		b := &inspect.Backend{Kind: inspect.Redis, Topology: topology}
 		for i, words := range servers {
 			is, refused, _ := strings.Cut(words, " ")
@@ -27,11 +27,11 @@ func TestWritesRefused(t *testing.T) {
 			}
 			b.Servers = append(b.Servers, s)
 		}
-		return inspect.Case{Backend: b, Now: now}
+		return b
 	}
-	masters := func(servers ...string) inspect.Case { return of(inspect.Independent, servers...) }
+	masters := func(servers ...string) *inspect.Backend { return of(inspect.Independent, servers...) }
 	alone := masters("up save")
-	alone.Backend.Servers[0].Addr = "r1:6379"
+	alone.Servers[0].Addr = "r1:6379"
 	check(t, "writes-refused",
 		fires("the only master cannot save", alone),
 		fires("one of three", masters("up", "up aof", "up")),

@@ -95,10 +95,7 @@ func TestMissingWatchOnDeletedNode(t *testing.T) {
 		c := watching("curator", recipe.Certain, answer)
 		c.Lock.Waiters[0].WatchesGone = left
 		c.Watches = &inspect.WatchTable{ReadAt: c.Lock.ReadAt.Add(tableAfter)}
-		for _, change := range changes {
-			change(&c)
-		}
-		return c
+		return present(c, changes...)
 	}
 	sessions := func(ids ...int64) func(*inspect.Case) {
 		return func(c *inspect.Case) {
@@ -146,9 +143,8 @@ func allGone(c *inspect.Case) { c.Sessions, c.AllSessions = map[int64]inspect.Se
 func reconnecting(c *inspect.Case) { c.Backend = &inspect.Backend{DisturbedAt: now.Add(-time.Second)} }
 
 // read returns the same case with an earlier table of watches.
-func read(age inspect.TableAge, c inspect.Case) inspect.Case {
-	c.WatchesAre = age
-	return c
+func read[T subject](age inspect.TableAge, about T) inspect.Case {
+	return present(about, func(c *inspect.Case) { c.WatchesAre = age })
 }
 
 func TestHerd(t *testing.T) {
@@ -179,12 +175,11 @@ func TestHerd(t *testing.T) {
 		silent("readers wait for one writer", on(readers, first, ids(2, 14))),
 		silent("one session watches ten times",
 			on(queue("sequential", 12), first, []int64{3, 3, 3, 3, 3, 3, 3, 3, 3, 3})),
-		fires("ten watch a permit",
-			on(with(queue("curator", 12), holder(permit)), "/l/leases/"+first[3:], ids(3, 13))),
+		fires("ten watch a permit", on(with(queue("curator", 12), holder(permit)), "/l/leases/"+first[3:], ids(3, 13))),
 		silent("ten watch a node that has no queue",
 			on(with(queue("sequential", 1), func(l *inspect.Lock) { l.Recipe = "ephemeral" }), "/l", ids(3, 13))),
 		silent("another node is watched", on(queue("sequential", 12), "/l/x", ids(3, 13))),
-		silent("watches unknown", present(queue("sequential", 12))),
+		silent("watches unknown", queue("sequential", 12)),
 		fires("watches read a while ago", read(inspect.TableOld, on(queue("sequential", 12), first, ids(3, 13)))),
 		silent("all may have reconnected since",
 			read(inspect.TableVoid, on(queue("sequential", 12), first, ids(3, 13)))),
@@ -193,23 +188,21 @@ func TestHerd(t *testing.T) {
 
 func TestSelfWait(t *testing.T) {
 	t.Parallel()
-	twice := func(since time.Duration, changes ...func(*inspect.Lock)) inspect.Case {
-		l := with(queue("go-zookeeper", 3), func(l *inspect.Lock) {
-			l.Waiters[1].Owner.Session, l.Waiters[1].Since = 1, now.Add(-since)
-		})
-		return present(with(l, changes...))
+	twice := func(since time.Duration, changes ...func(*inspect.Lock)) *inspect.Lock {
+		l := queue("go-zookeeper", 3)
+		l.Waiters[1].Owner.Session, l.Waiters[1].Since = 1, now.Add(-since)
+		return with(l, changes...)
 	}
 	watched := func(holds, waits time.Duration) inspect.Case { // how long it has held and waited
-		c := twice(time.Minute)
-		c.History = &inspect.History{Since: now.Add(-time.Hour)}
-		c.Lock.Holders[0].Seen, c.Lock.Waiters[1].Seen = now.Add(-holds), now.Add(-waits)
-		return c
+		l := twice(time.Minute)
+		l.Holders[0].Seen, l.Waiters[1].Seen = now.Add(-holds), now.Add(-waits)
+		return present(l, func(c *inspect.Case) { c.History = &inspect.History{Since: now.Add(-time.Hour)} })
 	}
-	thread := func(id, thread inspect.Untrusted) inspect.Case {
+	thread := func(id, thread inspect.Untrusted) *inspect.Lock {
 		l := fair()
 		l.Holders[0].Owner = inspect.Owner{Process: inspect.Process{LibraryID: "u", Thread: "1"}}
 		l.Waiters[0].Owner = inspect.Owner{Process: inspect.Process{LibraryID: id, Thread: thread}}
-		return present(l)
+		return l
 	}
 	check(t, "self-wait",
 		fires("for a while", twice(time.Minute)),
@@ -231,12 +224,12 @@ func TestSelfWait(t *testing.T) {
 		fires("one thread of Redisson", thread("u", "1")),
 		silent("another thread of Redisson", thread("u", "2")),
 		silent("the same thread number elsewhere", thread("v", "1")),
-		silent("different sessions", present(queue("go-zookeeper", 3))),
-		silent("no sessions are known", present(with(queue("go-zookeeper", 3), func(l *inspect.Lock) {
+		silent("different sessions", queue("go-zookeeper", 3)),
+		silent("no sessions are known", with(queue("go-zookeeper", 3), func(l *inspect.Lock) {
 			l.Holders[0].Owner, l.Waiters[0].Owner, l.Waiters[1].Owner = inspect.Owner{}, inspect.Owner{}, inspect.Owner{}
-		}))),
+		})),
 		silent("it waits twice, and another holds",
-			present(with(queue("go-zookeeper", 3), waiter(func(w *inspect.Contender) { w.Owner.Session = 3 })))),
+			with(queue("go-zookeeper", 3), waiter(func(w *inspect.Contender) { w.Owner.Session = 3 }))),
 		silent("a lease that is not granted yet",
 			twice(time.Hour, func(l *inspect.Lock) { l.Waiters[1].State = inspect.Pending })),
 		silent("it holds one of several leases", twice(time.Hour, func(l *inspect.Lock) {
@@ -251,20 +244,15 @@ func TestSelfWait(t *testing.T) {
 // A client has two waiting entries, and the first one has no watch.
 func TestSelfWaitBehindItsLostEntry(t *testing.T) {
 	t.Parallel()
-	lost := func(change func(*inspect.Lock)) inspect.Case { // session 1 holds, 2 waits twice, with 3 in between
-		return present(with(queue("go-zookeeper", 4), func(l *inspect.Lock) {
-			l.Waiters[2].Owner.Session = l.Waiters[0].Owner.Session
-			l.Waiters[0].Watch, l.Waiters[1].Watch, l.Waiters[2].Watch = inspect.Missing, inspect.Confirmed, inspect.Confirmed
-			if change != nil {
-				change(l)
-			}
-		}))
+	lost := func(changes ...func(*inspect.Lock)) *inspect.Lock { // session 1 holds, 2 waits twice, with 3 in between
+		l := queue("go-zookeeper", 4)
+		l.Waiters[2].Owner.Session = l.Waiters[0].Owner.Session
+		l.Waiters[0].Watch, l.Waiters[1].Watch, l.Waiters[2].Watch = inspect.Missing, inspect.Confirmed, inspect.Confirmed
+		return with(l, changes...)
 	}
-	if found := diagnose(t, "missing-watch", lost(nil)); len(found) != 0 {
-		t.Errorf("reported by two rules: %v", found)
-	}
+	must.Equal(t, len(diagnose(t, "missing-watch", lost())), 0, "findings of another rule")
 	check(t, "self-wait",
-		fires("behind its own lost entry", lost(nil)),
+		fires("behind its own lost entry", lost()),
 		silent("behind an entry of its other thread",
 			lost(func(l *inspect.Lock) { l.Waiters[0].Watch = inspect.Confirmed })),
 		silent("watches unknown", lost(func(l *inspect.Lock) { l.Waiters[0].Watch = inspect.Unconfirmed })),
@@ -286,11 +274,7 @@ func TestLostWakeUp(t *testing.T) {
 			c.Sequence = int32(4 + i)
 		}
 		l.Holders[0].WatchesGone = left
-		c := present(l, func(c *inspect.Case) { c.Watches = &inspect.WatchTable{} })
-		for _, change := range changes {
-			change(&c)
-		}
-		return c
+		return present(present(l, func(c *inspect.Case) { c.Watches = &inspect.WatchTable{} }), changes...)
 	}
 	lock := func(change func(*inspect.Lock)) func(*inspect.Case) { return func(c *inspect.Case) { change(c.Lock) } }
 	waiting := func(answer inspect.Confirmation, changes ...func(*inspect.Case)) inspect.Case { // the second in line watches a deleted node
@@ -298,10 +282,7 @@ func TestLostWakeUp(t *testing.T) {
 		h, w := &c.Lock.Holders[0], &c.Lock.Waiters[0]
 		h.Special, w.Special, w.Watch = w.Special, h.Special, answer
 		c.Watches.ReadAt = c.Lock.ReadAt.Add(inspect.WatchSettle)
-		for _, change := range changes {
-			change(&c)
-		}
-		return c
+		return present(c, changes...)
 	}
 	facing := func(c *inspect.Case) {
 		l := c.Lock

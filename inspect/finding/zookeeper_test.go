@@ -30,18 +30,16 @@ func TestDeadlock(t *testing.T) {
 		return &over
 	}
 	check(t, "deadlock",
-		fires("two locks in a circle", present(queue("kazoo", 2), in(cycle))),
-		fires("names without their addresses",
-			present(queue("kazoo", 2), in(labelled("job 1", "job 2")))),
-		fires("addresses of the same name",
-			present(queue("kazoo", 2), in(labelled("web", "web")))),
-		fires("the cheapest hold is on another lock", present(queue("kazoo", 2), in(&free), func(c *inspect.Case) {
+		fires("two locks in a circle", queue("kazoo", 2), in(cycle)),
+		fires("names without their addresses", queue("kazoo", 2), in(labelled("job 1", "job 2"))),
+		fires("addresses of the same name", queue("kazoo", 2), in(labelled("web", "web"))),
+		fires("the cheapest hold is on another lock", queue("kazoo", 2), in(&free), func(c *inspect.Case) {
 			c.Reach = map[string]inspect.Reach{"zk": {Target: "zk://z:1"}, "redis": {Target: "redis://r:2"}}
-		})),
-		fires("a session and a client that are one process", present(queue("kazoo", 2), in(tied(recipe.Likely)))),
-		fires("a session and a client of one host", present(queue("kazoo", 2), in(tied(recipe.Possible)))),
-		silent("a chain that ends", present(queue("kazoo", 2))),
-		silent("an empty circle", present(queue("kazoo", 2), in(&inspect.Cycle{}))),
+		}),
+		fires("a session and a client that are one process", queue("kazoo", 2), in(tied(recipe.Likely))),
+		fires("a session and a client of one host", queue("kazoo", 2), in(tied(recipe.Possible))),
+		silent("a chain that ends", queue("kazoo", 2)),
+		silent("an empty circle", queue("kazoo", 2), in(&inspect.Cycle{})),
 	)
 }
 
@@ -59,22 +57,20 @@ func TestMixedRecipes(t *testing.T) {
 		})
 	}
 	check(t, "mixed-recipes",
-		silent("it watches the other library's node", present(watching(inspect.Confirmed))),
-		fires("it does not", present(watching(inspect.Missing))),
-		fires("its watch is unknown", present(watching(inspect.Unconfirmed))),
-		fires("its client is away",
-			present(watching(inspect.Missing), allGone)),
-		fires("all may have reconnected since", read(inspect.TableVoid, present(watching(inspect.Missing)))),
-		fires("readers of two libraries hold, in no visible order",
-			present(with(watching(inspect.Confirmed), secondHolder))),
-		fires("kazoo ignores Curator", present(mix("curator", "kazoo"))),
-		fires("kazoo ignores go-zookeeper", present(mix("kazoo", "go-zookeeper"))),
-		fires("a name without a known library", present(mix("curator", "sequential"))),
+		silent("it watches the other library's node", watching(inspect.Confirmed)),
+		fires("it does not", watching(inspect.Missing)),
+		fires("its watch is unknown", watching(inspect.Unconfirmed)),
+		fires("its client is away", watching(inspect.Missing), allGone),
+		fires("all may have reconnected since", read(inspect.TableVoid, watching(inspect.Missing))),
+		fires("readers of two libraries hold, in no visible order", with(watching(inspect.Confirmed), secondHolder)),
+		fires("kazoo ignores Curator", mix("curator", "kazoo")),
+		fires("kazoo ignores go-zookeeper", mix("kazoo", "go-zookeeper")),
+		fires("a name without a known library", mix("curator", "sequential")),
 		fires("go-zookeeper takes Curator's readers for writers",
-			present(with(mix("curator", "go-zookeeper"), holder(func(h *inspect.Contender) { h.Mode = recipe.Shared })))),
-		silent("Curator and go-zookeeper order each other", present(mix("curator", "go-zookeeper"))),
-		silent("the lock's own library, named again", present(mix("kazoo", "kazoo"))),
-		silent("one library", present(queue("kazoo", 5))),
+			with(mix("curator", "go-zookeeper"), holder(func(h *inspect.Contender) { h.Mode = recipe.Shared }))),
+		silent("Curator and go-zookeeper order each other", mix("curator", "go-zookeeper")),
+		silent("the lock's own library, named again", mix("kazoo", "kazoo")),
+		silent("one library", queue("kazoo", 5)),
 	)
 }
 
@@ -84,13 +80,13 @@ func TestTwoLeaders(t *testing.T) {
 	after := func(sessions []int64, all bool, changes ...func(*inspect.Case)) inspect.Case {
 		l := queue("curator", 2)
 		l.Kind = inspect.KindElection
-		return present(l, append([]func(*inspect.Case){func(c *inspect.Case) {
-			c.Led = []inspect.Led{{Lock: l.ID, Name: forced, Session: 77, At: now.Add(-time.Minute)}}
-			c.Sessions, c.AllSessions = map[int64]inspect.Session{}, all
-			for _, id := range sessions {
-				c.Sessions[id] = inspect.Session{ID: id, Client: "10.0.0.7:4711"}
-			}
-		}}, changes...)...)
+		c := present(l, changes...)
+		c.Led = []inspect.Led{{Lock: l.ID, Name: forced, Session: 77, At: now.Add(-time.Minute)}}
+		c.Sessions, c.AllSessions = map[int64]inspect.Session{}, all
+		for _, id := range sessions {
+			c.Sessions[id] = inspect.Session{ID: id, Client: "10.0.0.7:4711"}
+		}
+		return c
 	}
 	check(t, "two-leaders",
 		fires("its session lives", after([]int64{1, 77}, true)),
@@ -100,16 +96,16 @@ func TestTwoLeaders(t *testing.T) {
 		silent("its session has ended", after([]int64{1}, true)),
 		silent("it is a candidate again",
 			after([]int64{77}, true, func(c *inspect.Case) { c.Lock.Waiters[0].Owner.Session = 77 })),
-		silent("no leader was forced out", after([]int64{77}, true, func(c *inspect.Case) { c.Led = nil })),
+		silent("no leader was forced out", after([]int64{77}, true), func(c *inspect.Case) { c.Led = nil }),
 	)
 }
 
 func TestSemaphoreOvercommit(t *testing.T) {
 	t.Parallel()
-	semaphore := func(held, limit int, changes ...func(*inspect.Lock)) inspect.Case {
+	semaphore := func(held, limit int, changes ...func(*inspect.Lock)) *inspect.Lock {
 		l := queue("kazoo", held+1)
 		l.Kind, l.Limit, l.Holders, l.Waiters = inspect.KindSemaphore, limit, l.Waiters, nil
-		return present(with(l, changes...))
+		return with(l, changes...)
 	}
 	check(t, "semaphore-overcommit",
 		fires("three of two", semaphore(3, 2)),
@@ -124,8 +120,8 @@ func TestSemaphoreOvercommit(t *testing.T) {
 
 func TestAlienChild(t *testing.T) {
 	t.Parallel()
-	aliens := func(library string, names ...inspect.Untrusted) inspect.Case {
-		return present(with(queue(library, 2), func(l *inspect.Lock) { l.Aliens = names }))
+	aliens := func(library string, names ...inspect.Untrusted) *inspect.Lock {
+		return with(queue(library, 2), func(l *inspect.Lock) { l.Aliens = names })
 	}
 	check(t, "alien-child",
 		fires("go-zookeeper fails on it", aliens("go-zookeeper", "README")),
@@ -139,7 +135,7 @@ func TestAlienChild(t *testing.T) {
 
 func TestSequenceWrap(t *testing.T) {
 	t.Parallel()
-	at := func(numbers ...int32) inspect.Case {
+	at := func(numbers ...int32) *inspect.Lock {
 		l := queue("kazoo", len(numbers))
 		for i, n := range numbers {
 			if i == 0 {
@@ -148,7 +144,7 @@ func TestSequenceWrap(t *testing.T) {
 				l.Waiters[i-1].Sequence = n
 			}
 		}
-		return present(l)
+		return l
 	}
 	check(t, "sequence-wrap",
 		fires("a million before the end", at(math.MaxInt32-1_000_000+1)),
@@ -157,6 +153,6 @@ func TestSequenceWrap(t *testing.T) {
 		silent("one number more than a million", at(math.MaxInt32-1_000_000)),
 		silent("a new directory", at(0, 1)),
 		silent("names without numbers",
-			present(with(queue("ephemeral", 1), holder(func(h *inspect.Contender) { h.Sequential, h.Sequence = false, -1 })))),
+			with(queue("ephemeral", 1), holder(func(h *inspect.Contender) { h.Sequential, h.Sequence = false, -1 }))),
 	)
 }
