@@ -118,24 +118,10 @@ func readQueue(children []Znode, created int64) queue {
 
 func byName(a, b Znode) int { return strings.Compare(a.Name, b.Name) }
 
-// node returns the node of an entry, or nil.
-func (q *queue) node(e *recipe.Entry) *Znode {
-	if e.Index < len(q.nodes) && q.nodes[e.Index].Name == e.Name { // else some were left out
-		return &q.nodes[e.Index]
-	}
-	return q.named(e.Name)
-}
+// node returns the node of an entry.
+func (q *queue) node(e *recipe.Entry) *Znode { return &q.nodes[e.Index] }
 
-// named returns the node with that name, or nil.
-func (q *queue) named(name string) *Znode {
-	compare := func(z Znode, name string) int { return strings.Compare(z.Name, name) }
-	if i, found := slices.BinarySearchFunc(q.nodes, name, compare); found {
-		return &q.nodes[i]
-	}
-	return nil
-}
-
-// leaveOut removes expected nodes that are not contenders.
+// leaveOut removes expected nodes from a queue without entries.
 func (q *queue) leaveOut(names ...string) {
 	q.nodes = slices.DeleteFunc(slices.Clone(q.nodes), func(z Znode) bool { return slices.Contains(names, z.Name) })
 }
