@@ -276,3 +276,13 @@ func TestClockStepDatesOnlyLaterTransactions(t *testing.T) {
 	c.created(noon.Add(time.Minute), noon.Add(time.Minute+time.Hour), 8)
 	c.shows(t, leads, time.Hour, 8)
 }
+
+// A date in the future shows how far the leader's clock is ahead. The last read of a transaction counts.
+func TestLaterReadsCorrectTheClock(t *testing.T) {
+	t.Parallel()
+	var c clock
+	for _, after := range []time.Duration{0, 20 * time.Second} {
+		c.dated(written(5, noon.Add(time.Minute)), noon.Add(after))
+		must.Equal(t, c.ofLeader(nil).Offset, time.Minute-after, "ahead, read", after, "later")
+	}
+}
