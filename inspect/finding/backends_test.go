@@ -1,6 +1,7 @@
 package finding
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -23,6 +24,7 @@ func TestReplicaFailover(t *testing.T) {
 		fires("a replica, not waited for", of(master(1, false))),
 		fires("replicas, not waited for", of(master(3, false))),
 		fires("several masters with replicas", of(master(2, false), master(2, true), master(1, false))),
+		fires("more masters than are listed", of(slices.Repeat([]inspect.Server{master(2, false)}, 12)...)),
 		silent("no replica", of(master(0, false))),
 		silent("min-replicas-to-write is set", of(master(2, true))),
 		silent("a replica of a replica", of(inspect.Server{Addr: "10.0.0.2:6379", Role: "replica", Replicas: 1})),

@@ -3,9 +3,9 @@ package finding
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // Commands in advice name the right server and the options that its client needs.
@@ -16,9 +16,9 @@ func TestCommandsNameTheirServers(t *testing.T) {
 	}
 	alien := with(queue("kazoo", 2), func(l *inspect.Lock) { l.Aliens = []inspect.Untrusted{"a b"} })
 	silent := func(addr string) *inspect.Lock {
-		return with(votes("aa!", time.Minute), func(l *inspect.Lock) { l.Masters[2].Addr = addr })
+		return with(votes("aa!"), func(l *inspect.Lock) { l.Masters[2].Addr = addr })
 	}
-	endless := with(votes("a", time.Minute), func(l *inspect.Lock) { l.Masters[0].NoExpiry = true })
+	endless := with(votes("a"), func(l *inspect.Lock) { l.Masters[0].NoExpiry = true })
 	for _, tt := range []struct {
 		rule      string
 		lock      *inspect.Lock
@@ -35,10 +35,9 @@ func TestCommandsNameTheirServers(t *testing.T) {
 			if known {
 				c.Reach, want = reach, tt.with
 			}
-			found := diagnose(t, tt.rule, c)
-			if len(found) == 0 || !strings.Contains(found[0].Advice(), want) || strings.Contains(found[0].Advice(), "HOST") {
-				t.Errorf("%s: %+v, want %q", tt.rule, found, want)
-			}
+			advice := diagnose(t, tt.rule, c)[0].Advice()
+			must.Contain(t, advice, want, tt.rule)
+			must.True(t, !strings.Contains(advice, "HOST"), tt.rule, advice)
 		}
 	}
 }

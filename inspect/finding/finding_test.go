@@ -63,20 +63,17 @@ func check(t *testing.T, rule string, states ...state) {
 			quiet++
 		}
 	}
-	if quiet == 0 || quiet == len(states) {
-		t.Errorf("of %d states, %d are silent: both kinds are needed", len(states), quiet)
-	}
+	must.True(t, quiet > 0 && quiet < len(states), quiet, "silent of", len(states), "states: both kinds are needed")
 	matches(t, "testdata/states/"+t.Name()+".txt", page.String())
 }
 
-// shown writes findings as users see them, with their evidence but for the cause. It has the subject if that is not
-// a contender, and shortens the names of [queue].
+// shown writes findings as users see them, with their evidence. It has the subject if that is not a contender, and
+// shortens the names of [queue].
 func shown(t *testing.T, found []inspect.Finding) string {
 	t.Helper()
 	var b strings.Builder
 	for _, f := range found {
 		facts := maps.Clone(f.Evidence)
-		delete(facts, "cause")
 		if f.Subject.Contender == "" && !reflect.ValueOf(f.Subject).IsZero() {
 			facts["subject"] = f.Subject
 		}
@@ -121,19 +118,14 @@ func diagnose[T subject](t *testing.T, name string, about T) []inspect.Finding {
 // readable checks that a finding is complete, short, and free of control characters.
 func readable(t *testing.T, f inspect.Finding) {
 	t.Helper()
-	if f.Message == "" || f.Advice() == "" || f.Rule == "" || f.Severity == "" || f.Confidence == "" {
-		t.Errorf("incomplete: %+v", f)
-	}
-	if n := len([]rune(f.Message)); n > 180 {
-		t.Errorf("a message of %d characters is too long: %.300s", n, f.Message)
-	}
+	parts := []string{f.Message, f.Advice(), f.Rule, string(f.Severity), string(f.Confidence)}
+	must.True(t, !slices.Contains(parts, ""), "incomplete:", f)
+	must.True(t, len([]rune(f.Message)) <= 180, "too long:", f.Message)
 	text := must.Have(json.Marshal(f))(t)
 	var back inspect.Finding
 	must.Succeed(t, json.Unmarshal(text, &back))
 	for _, r := range f.Message + f.Advice() + fmt.Sprint(back.Evidence) {
-		if !unicode.IsGraphic(r) || unicode.Is(unicode.Bidi_Control, r) {
-			t.Errorf("character %U in %s", r, text)
-		}
+		must.True(t, unicode.IsGraphic(r) && !unicode.Is(unicode.Bidi_Control, r), "character", r, "in", string(text))
 	}
 }
 
@@ -153,7 +145,7 @@ func everything(text string) (cases []inspect.Case, backend *inspect.Backend) {
 	for i := range watchers {
 		watchers[i] = int64(100 + i)
 	}
-	redis := votes("aaacf", time.Minute)
+	redis := votes("aaacf")
 	redis.ID.Path = text
 	for i := range redis.Masters {
 		m := &redis.Masters[i]
@@ -169,7 +161,7 @@ func everything(text string) (cases []inspect.Case, backend *inspect.Backend) {
 	redis.Waiters = []inspect.Contender{
 		{Name: raw, State: inspect.Waiting, Dead: true, Owner: redis.Holders[0].Owner}, {Name: raw + "2", State: inspect.Waiting, Owner: redis.Holders[0].Owner},
 	}
-	restarted := votes("aaa--", time.Minute)
+	restarted := votes("aaa--")
 	restarted.ID.Path, restarted.Holders[0].Name = text, raw
 	late := history()
 	late.Renewal = inspect.Renewal{Count: 9, Every: 2 * time.Second, Last: now.Add(-20 * time.Second)}
@@ -177,7 +169,7 @@ func everything(text string) (cases []inspect.Case, backend *inspect.Backend) {
 	zombie.Since = now.Add(-2 * time.Hour)
 	zombie.Renewal = inspect.Renewal{Count: 9, Every: 2 * time.Second, Last: now}
 	zombie.Overtaken = map[inspect.Untrusted]int{raw + "2": 12}
-	split, minority := votes("ab-", time.Minute), votes("a--", time.Minute)
+	split, minority := votes("ab-"), votes("a--")
 	for _, l := range []*inspect.Lock{split, minority} {
 		l.ID.Path, l.Masters[0].Value = text, raw
 	}
@@ -243,14 +235,19 @@ func findingsIn(cases []inspect.Case, backend *inspect.Backend) (found []inspect
 			found = append(found, r.Backend(ensemble, now)...)
 			found = append(found, r.Backend(&masters, now)...)
 		}
-		if r.Lock == nil {
-			continue
-		}
 		for _, c := range cases {
-			found = append(found, r.Lock(&c)...)
+			found = append(found, of(&r, &c)...)
 		}
 	}
 	return found
+}
+
+// of returns a rule's findings about a lock.
+func of(r *inspect.Rule, c *inspect.Case) []inspect.Finding {
+	if r.Lock == nil {
+		return nil
+	}
+	return r.Lock(c)
 }
 
 // Text from servers is hostile. It must reach neither a terminal unescaped nor a shell into which
@@ -267,9 +264,7 @@ func TestHostileNamesStayText(t *testing.T) {
 			must.True(t, !unquoted(f.Advice(), "reboot"), f.Rule, "a shell would run part of the advice:", f.Advice())
 		}
 		for _, r := range Rules() {
-			if !rules[r.Name] {
-				t.Errorf("%s found nothing in the cases named %.20q: add one in which it fires to everything()", r.Name, text)
-			}
+			must.True(t, rules[r.Name], r.Name, "found nothing: add a case in which it fires to everything()")
 		}
 	}
 }
@@ -309,21 +304,14 @@ func TestFindingsKeepTheSchema(t *testing.T) {
 func TestUnremarkableLocksHaveNoFindings(t *testing.T) {
 	t.Parallel()
 	unknown := &inspect.Lock{ID: inspect.ID{Backend: "zk", Path: "/l"}, State: inspect.StateUnknown}
-	locks := []*inspect.Lock{unknown, {}, inspect.FreeDirectory(unknown.ID, nil, now), queue("kazoo", 1), queue("curator", 10), votes("a", time.Minute)}
+	locks := []*inspect.Lock{unknown, {}, inspect.FreeDirectory(unknown.ID, nil, now), queue("kazoo", 1), queue("curator", 10), votes("a")}
 	for _, l := range locks {
 		for _, r := range Rules() {
-			if r.Backend != nil {
-				if found := r.Backend(&inspect.Backend{}, now); found != nil {
-					t.Errorf("%s: %v", r.Name, found)
-				}
-			}
-			if r.Lock == nil {
-				continue
-			}
 			for _, h := range []*inspect.History{nil, {}} {
-				if found := r.Lock(&inspect.Case{Lock: l, Now: now, History: h}); found != nil {
-					t.Errorf("%s about %s: %+v", r.Name, l.ID, found)
-				}
+				must.Equal(t, len(of(&r, &inspect.Case{Lock: l, Now: now, History: h})), 0, r.Name, "about", l.ID)
+			}
+			if r.Backend != nil {
+				must.Equal(t, len(r.Backend(&inspect.Backend{}, now)), 0, r.Name, "about a backend")
 			}
 		}
 	}
@@ -338,14 +326,8 @@ func TestFindingsIgnoreTheClock(t *testing.T) {
 		cases[i].Now = now.Add(100 * time.Millisecond)
 	}
 	after := findingsIn(cases, backend)
-	if !reflect.DeepEqual(before, after) {
-		for i := range before {
-			if i < len(after) && !reflect.DeepEqual(before[i], after[i]) {
-				t.Errorf("before %+v\nafter  %+v", before[i], after[i])
-			}
-		}
-		t.Error("the findings changed, although nothing else did")
-	}
+	must.Equal(t, shown(t, after), shown(t, before), "the findings a moment later")
+	must.True(t, reflect.DeepEqual(before, after), "the findings changed, although nothing else did")
 }
 
 // On 80 columns, a message next to the rule's name and the advice have two lines each. The usual
@@ -353,12 +335,8 @@ func TestFindingsIgnoreTheClock(t *testing.T) {
 func TestFindingsFitTheScreen(t *testing.T) {
 	t.Parallel()
 	for _, f := range findingsIn(everything("web-7.prod")) {
-		if n, room := len([]rune(f.Message)), 2*(72-len(f.Rule)); n > room {
-			t.Errorf("%s: a message of %d characters where %d fit: %s", f.Rule, n, room, f.Message)
-		}
-		if n := len([]rune(f.Advice())); n > 2*74 {
-			t.Errorf("%s: advice of %d characters: %s", f.Rule, n, f.Advice())
-		}
+		must.True(t, len([]rune(f.Message)) <= 2*(72-len(f.Rule)), f.Rule, "is too long:", f.Message)
+		must.True(t, len([]rune(f.Advice())) <= 2*74, f.Rule, "has advice that does not fit:", f.Advice())
 	}
 }
 
@@ -374,13 +352,15 @@ func supported(t *testing.T, c *inspect.Case, f *inspect.Finding) {
 	words := ""
 	for _, step := range f.Steps {
 		words += " " + step.Why
-		switch redis := c.Lock != nil && len(c.Lock.Masters) > 0; {
-		case step.Verb == inspect.VerbTTL && !redis:
-			t.Errorf("a TTL is advised for a lock in ZooKeeper: %s", f.Advice())
-		case step.Verb == inspect.VerbAsk && (redis || !slices.ContainsFunc(c.Lock.Holders, revocable)):
-			t.Errorf("advice to ask a holder that does not listen: %s", f.Advice())
-		case step.Verb == inspect.VerbRelease && !condition.MatchString(words):
-			t.Errorf("a release is advised without a condition: %s", f.Advice())
+		redis := c.Lock != nil && len(c.Lock.Masters) > 0
+		switch step.Verb {
+		case inspect.VerbTTL:
+			must.True(t, redis, "a TTL is advised for a lock in ZooKeeper:", f.Advice())
+		case inspect.VerbAsk:
+			listens := !redis && slices.ContainsFunc(c.Lock.Holders, revocable)
+			must.True(t, listens, "advice to ask a holder that does not listen:", f.Advice())
+		case inspect.VerbRelease:
+			must.True(t, condition.MatchString(words), "a release is advised without a condition:", f.Advice())
 		}
 	}
 }

@@ -65,7 +65,7 @@ const (
 func TestEachRulesAdviceWasFollowed(t *testing.T) {
 	t.Parallel()
 	given := map[string]string{} // all advice of a rule
-	for _, f := range adviceGiven() {
+	for _, f := range adviceGiven("x") {
 		given[f.Rule] += f.Advice() + "\n"
 	}
 	have := map[string]bool{}
@@ -73,9 +73,7 @@ func TestEachRulesAdviceWasFollowed(t *testing.T) {
 		have[row.rule] = true
 		must.Contain(t, given[row.rule], row.advice, "advice of", row.rule)
 		for shown := range strings.FieldsSeq(row.shown) {
-			if !doneIn(t, row.rule, shown) {
-				t.Errorf("%s: no %s, or its file does not name the rule", row.rule, shown)
-			}
+			must.True(t, doneIn(t, row.rule, shown), shown, "is missing, or its file does not name", row.rule)
 		}
 	}
 	for _, r := range all {
@@ -83,13 +81,16 @@ func TestEachRulesAdviceWasFollowed(t *testing.T) {
 	}
 }
 
-// adviceGiven returns findings with all advice of the rules.
-func adviceGiven() []inspect.Finding {
-	cases, backend := everything("x")
-	endless, obliging, held, orphan := votes("a", time.Minute), queue("curator", 3), queue("kazoo", 2), votes("abc", time.Minute)
-	endless.Masters[0].NoExpiry, endless.Holders[0].NoExpiry = true, true
-	orphan.Masters[0].NoExpiry = true
-	obliging.Holders[0].HeldSince, obliging.Holders[0].Revocable = now.Add(-time.Hour), true
+// adviceGiven returns findings about locks of this name, with all advice of the rules.
+func adviceGiven(text string) []inspect.Finding {
+	cases, backend := everything(text)
+	endless, obliging, held, orphan := votes("a"), queue("curator", 3), queue("kazoo", 2), votes("abc")
+	for _, l := range []*inspect.Lock{endless, orphan} {
+		l.ID.Path, l.Masters[0].NoExpiry = text, true
+	}
+	endless.Holders[0].NoExpiry = true
+	obliging.ID.Path, obliging.Holders[0].Revocable = "/"+text, true
+	obliging.Holders[0].HeldSince = now.Add(-time.Hour)
 	cycle := present(held, func(c *inspect.Case) {
 		c.Cycle = &inspect.Cycle{
 			Locks: []inspect.ID{held.ID}, Owners: []string{"a", "b"},

@@ -95,10 +95,7 @@ func (w *watched) renew(times int, ttl, every time.Duration) {
 	}
 }
 
-const (
-	first  = "0c4f1b2e-9d8a-4f6f-b1f0-a7c3d5e60718:1"
-	second = "7a1d2c3b-4e5f-4a6b-8c7d-9e0f1a2b3c4d:%d"
-)
+const first = "0c4f1b2e-9d8a-4f6f-b1f0-a7c3d5e60718:1"
 
 func TestARealWatchdogStops(t *testing.T) {
 	t.Parallel()

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // No rule reports contenders known only by name, whatever the tables say about others.
@@ -23,21 +24,14 @@ func TestUnreadContendersFireNoRule(t *testing.T) {
 		}
 		id := inspect.ID{Backend: "zk", Path: "/l"}
 		l, _ := inspect.Directory{Children: nodes}.Lock(id, now.Add(-time.Minute))
-		if l == nil || l.Contention() != len(nodes) {
-			t.Fatalf("%s: %+v", pattern, l)
-		}
+		must.Equal(t, l.Contention(), len(nodes), pattern)
 		c := present(l, seen(&inspect.History{Since: now.Add(-5 * time.Minute)}), func(c *inspect.Case) {
 			c.Sessions = map[int64]inspect.Session{7: {ID: 7, Timeout: time.Second, LastContact: now.Add(-time.Hour)}}
 			c.AllSessions, c.SessionsAt = true, now
 			c.Watches = &inspect.WatchTable{Backend: "zk", ReadAt: now, Sessions: map[string][]int64{}}
 		})
 		for _, r := range Rules() {
-			if r.Lock == nil {
-				continue
-			}
-			if found := r.Lock(&c); found != nil {
-				t.Errorf("%s: %+v", pattern, found)
-			}
+			must.Equal(t, len(of(&r, &c)), 0, pattern, r.Name)
 		}
 	}
 }

@@ -1,36 +1,32 @@
 package finding
 
 import (
-	"slices"
 	"testing"
 	"time"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 )
+
+// serverStates are the states of a server, by letter.
+var serverStates = map[rune]inspect.Server{
+	'+': {State: inspect.ServerUp},
+	'-': {State: inspect.ServerDown},
+	'?': {State: inspect.ServerUnknown},
+	'w': {State: inspect.ServerUp, WritesRefused: inspect.RefusedForMemory},
+	'R': {State: inspect.ServerUp, Role: "replica"},
+	'r': {State: inspect.ServerUp, Role: "read-only"},
+	'o': {State: inspect.ServerDown, Fault: inspect.FaultOurs},
+	'q': {State: inspect.ServerDown, Fault: inspect.FaultNoQuorum},
+	'L': {State: inspect.ServerDown, Error: "master a: LOADING Redis is loading the dataset in memory"},
+}
 
 // target returns a backend with one server per letter of states, named a, b, c and so on.
 func target(kind inspect.BackendKind, states string) *inspect.Backend {
 	b := &inspect.Backend{Name: "x", Kind: kind}
-	for i, state := range states {
-		s := inspect.Server{Addr: string(rune('a' + i)), State: inspect.ServerDown}
-		switch state {
-		case '+':
-			s.State = inspect.ServerUp
-		case '?':
-			s.State = inspect.ServerUnknown
-		case 'w':
-			s.State, s.WritesRefused = inspect.ServerUp, inspect.RefusedForMemory
-		case 'R':
-			s.State, s.Role = inspect.ServerUp, "replica"
-		case 'r':
-			s.State, s.Role = inspect.ServerUp, "read-only"
-		case 'o':
-			s.Fault = inspect.FaultOurs
-		case 'q':
-			s.Fault = inspect.FaultNoQuorum
-		case 'L':
-			s.Error = "master a: LOADING Redis is loading the dataset in memory"
-		}
+	for i, letter := range states {
+		s := serverStates[letter]
+		s.Addr = string(rune('a' + i))
 		b.Servers = append(b.Servers, s)
 	}
 	return b
@@ -99,7 +95,6 @@ func TestALostQuorumIsOneFinding(t *testing.T) {
 			keys = append(keys, f.Key())
 		}
 	}
-	if len(keys) != 2 || len(slices.Compact(keys)) != 1 {
-		t.Errorf("keys %q", keys)
-	}
+	must.Equal(t, len(keys), 2, "findings")
+	must.Equal(t, keys[1], keys[0], "keys")
 }

@@ -56,18 +56,24 @@ func TestFindingsPageMatchesRules(t *testing.T) {
 	matches(t, "../../docs/findings.md", page())
 }
 
-// Every rule has a complete entry and a unique name.
+// Every rule has a complete entry and a unique name. If it is about locks, it names the aspects that it depends on,
+// except for a few that no unseen aspect can make wrong.
 func TestRulesAreComplete(t *testing.T) {
 	t.Parallel()
 	names := make(map[string]bool)
-	for _, r := range all {
-		if r.name == "" || names[r.name] || r.severity.Rank() == 0 && r.severity != inspect.Info || slices.Contains([]string{r.means, r.sure, r.do, r.not, r.evidence}, "") {
-			t.Errorf("incomplete, or not unique: %+v", r)
-		}
+	for i, r := range all {
+		e := Explanations()[i]
+		texts := []string{r.name, r.means, r.sure, r.do, r.not, r.evidence}
+		must.Same(t, []string{e.Rule, e.Means, e.Sure, e.Do, e.Not, e.Evidence}, texts)
+		must.Same(t, []bool{e.Quiet, e.Twice, e.Watched}, []bool{r.quiet, r.asOf != nil, r.needsHistory}, r.name)
+		must.Equal(t, Passing(r.name), r.asOf != nil, r.name, "is passing")
+		must.True(t, !names[r.name], r.name, "is not unique")
 		names[r.name] = true
-		if r.lock == nil && r.backend == nil {
-			t.Errorf("%s has neither a lock nor a backend function", r.name)
-		}
+		must.True(t, !slices.Contains(texts, ""), "incomplete:", r)
+		must.True(t, r.severity.Rank() > 0 || r.severity == inspect.Info, r.name, "is", r.severity)
+		must.True(t, r.lock != nil || r.backend != nil, r.name, "has neither a lock nor a backend function")
+		independent := slices.Contains([]string{"blind", "foreign-value", "sequence-wrap"}, r.name)
+		must.True(t, r.lock == nil || r.restsOn != nil || independent, r.name, "has no restsOn")
 	}
 }
 
@@ -110,12 +116,9 @@ func TestEvidenceIsAsDocumented(t *testing.T) {
 			for key := range f.Evidence {
 				must.True(t, slices.Contains(keys, key), r.name, "has the undocumented evidence", key)
 			}
-			if f.Severity != r.severity && f.Severity != r.sometimes {
-				t.Errorf("%s is %s: %s", r.name, f.Severity, f.Message)
-			}
-			if _, ok := f.Evidence["cause"]; !ok && f.Rule != "blind" && f.Rule != "stuck-holder" {
-				t.Errorf("%s names no cause", f.Rule)
-			}
+			must.True(t, f.Severity == r.severity || f.Severity == r.sometimes, r.name, "is", f.Severity, f.Message)
+			uncaused := f.Rule == "blind" || f.Rule == "stuck-holder"
+			must.True(t, f.Evidence["cause"] != nil || uncaused, f.Rule, "names no cause")
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 
 // fair returns a Redisson fair lock on one master with three waiters.
 func fair(changes ...func(*inspect.Lock)) *inspect.Lock {
-	l := votes("a", time.Minute)
+	l := votes("a")
 	l.Recipe, l.State = "redisson", inspect.StateContended
 	for _, name := range []inspect.Untrusted{"u:1", "u:2", "u:3"} {
 		l.Waiters = append(l.Waiters, inspect.Contender{Name: name, State: inspect.Waiting, ExpiresAt: now.Add(time.Minute)})
@@ -23,48 +23,54 @@ func deadAt(i int) func(*inspect.Lock) { return func(l *inspect.Lock) { l.Waiter
 // The history says that keys live for a minute, so a key with a minute left was just set.
 func TestSplitQuorum(t *testing.T) {
 	t.Parallel()
-	never := votes("ab-", time.Minute)
+	never := votes("ab-")
 	never.Masters[1].NoExpiry, never.Masters[1].ExpiresAt = true, time.Time{}
 	check(t, "split-quorum",
-		fires("two, two and one", votes("aabbc", time.Minute)),
+		fires("two, two and one", votes("aabbc")),
 		fires("a vote never expires", never),
-		fires("it lasts", votes("ab-", 30*time.Second), seen(history())),
-		silent("just set: still being decided", votes("ab-", time.Minute), seen(history())),
-		silent("a quorum", votes("aaabb", time.Minute)),
-		silent("one value short of a quorum", votes("aa---", time.Minute)),
-		silent("the silent master could decide", votes("aabb!", time.Minute)),
-		silent("free", votes("---", time.Minute)),
+		fires("a value that is not shown", with(votes("ab-"), func(l *inspect.Lock) { l.Masters[0].Digest = "d1" })),
+		fires("unknown when they expire", with(votes("ab-"), func(l *inspect.Lock) {
+			l.Masters[0].ExpiresAt, l.Masters[1].ExpiresAt = time.Time{}, time.Time{}
+		})),
+		fires("it lasts", votesFor("ab-", 30*time.Second), seen(history())),
+		silent("just set: still being decided", votes("ab-"), seen(history())),
+		silent("a quorum", votes("aaabb")),
+		silent("one value short of a quorum", votes("aa---")),
+		silent("the silent master could decide", votes("aabb!")),
+		silent("free", votes("---")),
 	)
 }
 
 func TestMinorityLeftover(t *testing.T) {
 	t.Parallel()
 	check(t, "minority-leftover",
-		fires("one of three", votes("a--", time.Minute)),
-		fires("it lasts", votes("-a-", 30*time.Second), seen(history())),
+		fires("one of three", votes("a--")),
+		fires("it lasts", votesFor("-a-", 30*time.Second), seen(history())),
 		fires("one of rueidislock's three keys", record("rueidislock:0:a", inspect.Vote{
 			Addr: "r1", Up: true, Held: &recipe.Record{Recipe: "rueidislock", Kind: "mutex", Partial: []string{"v"}},
 		})),
-		silent("just set: its client asks the others", votes("a--", time.Minute), seen(history())),
-		silent("a quorum", votes("aa-", time.Minute)),
-		silent("the silent masters could hold it too", votes("a!-", time.Minute)),
-		silent("two values", votes("ab-", time.Minute)),
+		silent("just set: its client asks the others", votes("a--"), seen(history())),
+		silent("a quorum", votes("aa-")),
+		silent("the silent masters could hold it too", votes("a!-")),
+		silent("two values", votes("ab-")),
 	)
 }
 
 func TestThinMargin(t *testing.T) {
 	t.Parallel()
 	check(t, "thin-margin",
-		fires("three of five", votes("aaa-b", time.Minute)),
-		fires("two of three", votes("aab", time.Minute)),
-		silent("just set: the others may follow", votes("aa-", time.Minute), seen(history())),
-		fires("it lasts", votes("aa-", 30*time.Second), seen(history())),
-		silent("four of five", votes("aaaa-", time.Minute)),
-		silent("a silent one may hold it: perhaps only we are cut off", votes("aaa-!", time.Minute)),
-		silent("two silent ones, whose votes were seen before", votes("aaa!!", time.Minute), seen(history())),
-		silent("a single master", votes("a", time.Minute)),
-		silent("two masters", votes("aa", time.Minute)),
-		silent("no quorum at all", votes("a--", time.Minute)),
+		fires("three of five", votes("aaa-b")),
+		fires("two of three", votes("aab")),
+		fires("something else on one", votes("aaf")),
+		fires("five of nine", votes("aaaaa----")),
+		silent("just set: the others may follow", votes("aa-"), seen(history())),
+		fires("it lasts", votesFor("aa-", 30*time.Second), seen(history())),
+		silent("four of five", votes("aaaa-")),
+		silent("a silent one may hold it: perhaps only we are cut off", votes("aaa-!")),
+		silent("two silent ones, whose votes were seen before", votes("aaa!!"), seen(history())),
+		silent("a single master", votes("a")),
+		silent("two masters", votes("aa")),
+		silent("no quorum at all", votes("a--")),
 		silent("ZooKeeper has no masters", queue("kazoo", 1)),
 	)
 }
@@ -72,7 +78,7 @@ func TestThinMargin(t *testing.T) {
 func TestNoTTL(t *testing.T) {
 	t.Parallel()
 	endless := func(masters, library string, never ...int) *inspect.Lock {
-		list := votes(masters, time.Minute).Masters
+		list := votes(masters).Masters
 		for _, i := range never {
 			list[i].NoExpiry, list[i].ExpiresAt = true, time.Time{}
 		}
@@ -94,6 +100,9 @@ func TestNoTTL(t *testing.T) {
 		fires("redis-py writes none by default", endless("a", "redis-py", 0)),
 		fires("on one of three masters", endless("aaa", "redsync", 1)),
 		fires("a leftover", endless("a--", "redsync", 0)),
+		fires("on a suspect target", endless("aaa", "redsync", 1), func(c *inspect.Case) {
+			c.Spread = inspect.Spread{Masters: 3, Locks: 4, OnOne: 4, Used: 3}
+		}),
 		fires("the end in its value has passed", with(endless("a", "jedis-lock", 0), ended)),
 		silent("keys with expiry", endless("aaa", "redsync")),
 		silent("a foreign value", endless("f", "", 0)),
@@ -108,7 +117,7 @@ func TestNoTTL(t *testing.T) {
 
 // renewing returns the history of a key renewed every ten seconds, most recently this long ago.
 func renewing(ago time.Duration, changes ...func(*inspect.History)) *inspect.History {
-	return past(append([]func(*inspect.History){func(h *inspect.History) {
+	return history(append([]func(*inspect.History){func(h *inspect.History) {
 		h.LongestTTL = 30 * time.Second
 		h.Renewal = inspect.Renewal{Count: 9, Every: 10 * time.Second, Last: now.Add(-ago), TTL: 30 * time.Second}
 	}}, changes...)...)
@@ -120,24 +129,26 @@ func TestRenewalStopped(t *testing.T) {
 	unread := func(l *inspect.Lock) { l.ReadAt = now.Add(-2 * time.Second) }
 	down := func(l *inspect.Lock) { l.Masters[0].Up = false }
 	rare := func(h *inspect.History) { h.Renewal.Count = 2 }
+	irregular := func(h *inspect.History) { h.Renewal.Every = 0 }
 	check(t, "renewal-stopped",
-		fires("two renewals were missed", votes("a", 4*time.Second), late),
-		silent("late by two and a half intervals", votes("a", 5*time.Second), seen(renewing(25*time.Second))),
-		silent("not read when it was due", with(votes("a", 4*time.Second), unread), late),
-		silent("too few renewals for a rhythm", votes("a", 4*time.Second), seen(renewing(26*time.Second, rare))),
-		silent("never renewed", votes("a", 4*time.Second), seen(history())),
-		silent("its TTL shows a renewal", votes("a", 28*time.Second), late),
-		silent("the master is silent", with(votes("a", 4*time.Second), down), late),
-		silent("it has expired", votes("a", -time.Second), seen(renewing(31*time.Second))),
-		silent("it was released", votes("-", 0), late),
-		silent("no history", votes("a", 4*time.Second)),
+		fires("two renewals were missed", votesFor("a", 4*time.Second), late),
+		silent("late by two and a half intervals", votesFor("a", 5*time.Second), seen(renewing(25*time.Second))),
+		silent("not read when it was due", with(votesFor("a", 4*time.Second), unread), late),
+		silent("too few renewals for a rhythm", votesFor("a", 4*time.Second), seen(renewing(26*time.Second, rare))),
+		silent("renewed without a rhythm", votesFor("a", 4*time.Second), seen(renewing(26*time.Second, irregular))),
+		silent("never renewed", votesFor("a", 4*time.Second), seen(history())),
+		silent("its TTL shows a renewal", votesFor("a", 28*time.Second), late),
+		silent("the master is silent", with(votesFor("a", 4*time.Second), down), late),
+		silent("it has expired", votesFor("a", -time.Second), seen(renewing(31*time.Second))),
+		silent("it was released", votesFor("-", 0), late),
+		silent("no history", votesFor("a", 4*time.Second)),
 	)
 }
 
 func TestZombieRenewal(t *testing.T) {
 	t.Parallel()
 	held := func(d time.Duration, changes ...func(*inspect.Lock)) *inspect.Lock {
-		return with(votes("a", 25*time.Second), append(changes, holder(func(h *inspect.Contender) { h.HeldSince = now.Add(-d) }))...)
+		return with(votesFor("a", 25*time.Second), append(changes, heldSince(d))...)
 	}
 	noHolds := func(h *inspect.History) { h.Holds = inspect.Spans{} }
 	longHolds := func(h *inspect.History) { h.Holds.P99 = 10 * time.Minute }
@@ -150,7 +161,7 @@ func TestZombieRenewal(t *testing.T) {
 		fires("renewed far longer than its holds last", held(time.Hour), seen(renewing(time.Second))),
 		fires("others wait", held(time.Hour, waiting), seen(renewing(time.Second, noHolds))),
 		silent("the waiter is most likely gone", held(time.Hour, deadWaiter), seen(renewing(time.Second, noHolds))),
-		fires("held at the first read", votes("a", 25*time.Second), seen(renewing(time.Second, watchedForLong))),
+		fires("held at the first read", votesFor("a", 25*time.Second), seen(renewing(time.Second, watchedForLong))),
 		silent("no waiters, and nothing to compare with", held(time.Hour), seen(renewing(time.Second, noHolds))),
 		silent("not for long", held(9*time.Minute, waiting), seen(renewing(time.Second))),
 		silent("its holds last as long", held(time.Hour, waiting), seen(renewing(time.Second, longHolds))),
@@ -178,48 +189,43 @@ func TestMasterRestarted(t *testing.T) {
 			}}
 		}
 	}
-	since := func(d time.Duration) func(*inspect.Lock) {
-		return holder(func(h *inspect.Contender) { h.HeldSince = now.Add(-d) })
-	}
 	asked := func(d time.Duration) func(*inspect.Lock) {
 		return holder(func(h *inspect.Contender) { h.Since = now.Add(-d) })
 	}
 	endless := func() *inspect.Lock {
-		l := votes("aa-", time.Minute)
+		l := votes("aa-")
 		for i := range 2 {
 			l.Masters[i].NoExpiry = true
 		}
 		return l
 	}
-	recent := past(func(h *inspect.History) { h.LongestTTL = time.Minute })
+	recent := history(func(h *inspect.History) { h.LongestTTL = time.Minute })
 	unknown := func(c *inspect.Case) { c.Backend = &inspect.Backend{Servers: []inspect.Server{{Addr: "r3"}}} }
-	before := with(votes("aa-", 10*time.Second), since(10*time.Second), last(31*time.Second))
+	before := with(votesFor("aa-", 10*time.Second), heldSince(10*time.Second), last(31*time.Second))
 	check(t, "master-restarted",
-		fires("up for less than the key's TTL",
-			with(votes("aa-", time.Minute), since(40*time.Second)), up(30*time.Second)),
+		fires("up for less than the key's TTL", with(votes("aa-"), heldSince(40*time.Second)), up(30*time.Second)),
 		fires("less than the longest TTL seen",
-			with(votes("aa-", 10*time.Second), last(31*time.Second)), up(30*time.Second), seen(history())),
-		fires("it may never have been there", votes("aa-", time.Minute), up(30*time.Second)),
+			with(votesFor("aa-", 10*time.Second), last(31*time.Second)), up(30*time.Second), seen(history())),
+		fires("it may never have been there", votes("aa-"), up(30*time.Second)),
 		silent("watched since before, and never seen there",
-			votes("aa-", 10*time.Second), up(30*time.Second), seen(history())),
+			votesFor("aa-", 10*time.Second), up(30*time.Second), seen(history())),
 		silent("released there after it started",
-			with(votes("aa-", time.Minute), last(10*time.Second)), up(30*time.Second), seen(history())),
+			with(votes("aa-"), last(10*time.Second)), up(30*time.Second), seen(history())),
 		fires("requested before the start, by its value",
-			with(votes("aa-", time.Minute), asked(40*time.Second)), up(30*time.Second)),
+			with(votes("aa-"), asked(40*time.Second)), up(30*time.Second)),
 		silent("requested after the start, by its value",
-			with(votes("aa-", time.Minute), asked(20*time.Second)), up(30*time.Second)),
-		silent("it is just being taken", votes("a--", time.Minute), up(30*time.Second)),
-		silent("the others are about to follow", votes("aa-", time.Minute), up(30*time.Second), seen(recent)),
-		silent("up for longer than the key's TTL", votes("aa-", 10*time.Second), up(30*time.Second)),
-		silent("it has the key", votes("aaa", time.Minute), up(30*time.Second)),
-		silent("no master has the key", votes("---", time.Minute), up(30*time.Second), seen(history())),
-		silent("it does not answer", votes("aa!", time.Minute), up(30*time.Second)),
-		silent("its start is unknown", votes("aa-", time.Minute), unknown),
-		silent("the servers are unknown", votes("aa-", time.Minute)),
-		silent("the lock was taken after the restart",
-			with(votes("aa-", time.Minute), since(10*time.Second)), up(30*time.Second)),
+			with(votes("aa-"), asked(20*time.Second)), up(30*time.Second)),
+		silent("it is just being taken", votes("a--"), up(30*time.Second)),
+		silent("the others are about to follow", votes("aa-"), up(30*time.Second), seen(recent)),
+		silent("up for longer than the key's TTL", votesFor("aa-", 10*time.Second), up(30*time.Second)),
+		silent("it has the key", votes("aaa"), up(30*time.Second)),
+		silent("no master has the key", votes("---"), up(30*time.Second), seen(history())),
+		silent("it does not answer", votes("aa!"), up(30*time.Second)),
+		silent("its start is unknown", votes("aa-"), unknown),
+		silent("the servers are unknown", votes("aa-")),
+		silent("the lock was taken after the restart", with(votes("aa-"), heldSince(10*time.Second)), up(30*time.Second)),
 		silent("taken after the restart, held there by another before", before, up(30*time.Second), seen(history())),
-		fires("taken before, never expires", with(endless(), since(time.Hour)), up(30*time.Minute)),
+		fires("taken before, never expires", with(endless(), heldSince(time.Hour)), up(30*time.Minute)),
 		silent("never expires, taken at an unknown time", endless(), up(30*time.Minute)),
 	)
 }
@@ -243,6 +249,7 @@ func TestClockSkew(t *testing.T) {
 		fires("behind ours", clocks(inspect.Redis, 0, -90*time.Second, 0)),
 		fires("from each other", clocks(inspect.Redis, 0, 700*time.Millisecond, -700*time.Millisecond)),
 		fires("it is ours", clocks(inspect.Redis, 0, time.Minute, time.Minute, time.Minute)),
+		fires("ours is behind", clocks(inspect.Redis, 0, -time.Minute, -time.Minute, -time.Minute)),
 		fires("ZooKeeper's is an estimate", clocks(inspect.ZooKeeper, 0, -5*time.Second)),
 		silent("just a second", clocks(inspect.Redis, 0, time.Second)),
 		silent("within half the round trip", clocks(inspect.Redis, 2*time.Second, 1900*time.Millisecond)),
@@ -277,7 +284,7 @@ func TestStarvation(t *testing.T) {
 	t.Parallel()
 	last := queue("curator", 3).Waiters[1].Name
 	overtaken := func(n int, changes ...func(*inspect.History)) func(*inspect.Case) {
-		return seen(past(append(changes, func(h *inspect.History) { h.Overtaken = map[inspect.Untrusted]int{last: n} })...))
+		return seen(history(append(changes, func(h *inspect.History) { h.Overtaken = map[inspect.Untrusted]int{last: n} })...))
 	}
 	waited := func(d time.Duration) *inspect.Lock {
 		return with(queue("curator", 3), func(l *inspect.Lock) { l.Waiters[1].Since = now.Add(-d) })
@@ -316,10 +323,10 @@ func TestEvictionRisk(t *testing.T) {
 func TestForeignValue(t *testing.T) {
 	t.Parallel()
 	check(t, "foreign-value",
-		fires("a hash on one master", votes("aaf", time.Minute)),
-		silent("on every master, in a single read: it is not a lock", votes("fff", time.Minute)),
-		fires("on every master", votes("fff", time.Minute), seen(history())),
-		silent("locks only", votes("aa-", time.Minute)),
-		silent("a silent master", votes("aa!", time.Minute)),
+		fires("a hash on one master", votes("aaf")),
+		silent("on every master, in a single read: it is not a lock", votes("fff")),
+		fires("on every master", votes("fff"), seen(history())),
+		silent("locks only", votes("aa-")),
+		silent("a silent master", votes("aa!")),
 	)
 }

@@ -2,6 +2,7 @@ package finding
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/lockscope/lockscope/inspect"
@@ -39,8 +40,10 @@ func queue(library string, n int) *inspect.Lock {
 }
 
 // votes returns a key with one master per letter: a letter is its value, "-" absent, "!" no answer,
-// "f" a foreign value. ttl is the remaining TTL of the values.
-func votes(masters string, ttl time.Duration) *inspect.Lock {
+// "f" a foreign value. The values expire in a minute.
+func votes(masters string) *inspect.Lock { return votesFor(masters, time.Minute) }
+
+func votesFor(masters string, ttl time.Duration) *inspect.Lock {
 	list := make([]inspect.Vote, len(masters))
 	for i, m := range masters {
 		v := inspect.Vote{Addr: fmt.Sprintf("r%d", i+1), Up: true}
@@ -61,9 +64,13 @@ func votes(masters string, ttl time.Duration) *inspect.Lock {
 }
 
 // history returns the history of a lock with many holds and waits of up to a second.
-func history() *inspect.History {
+func history(changes ...func(*inspect.History)) *inspect.History {
 	usual := inspect.Spans{Count: 100, P50: 100 * time.Millisecond, P99: time.Second, Max: 2 * time.Second}
-	return &inspect.History{Since: now.Add(-time.Minute), Grants: 100, Holds: usual, Waits: usual, LongestTTL: time.Minute}
+	h := &inspect.History{Since: now.Add(-time.Minute), Grants: 100, Holds: usual, Waits: usual, LongestTTL: time.Minute}
+	for _, change := range changes {
+		change(h)
+	}
+	return h
 }
 
 func with(l *inspect.Lock, changes ...func(*inspect.Lock)) *inspect.Lock {
@@ -87,17 +94,12 @@ func holder(change func(*inspect.Contender)) func(*inspect.Lock) {
 	return func(l *inspect.Lock) { change(&l.Holders[0]) }
 }
 
-func waiter(change func(*inspect.Contender)) func(*inspect.Lock) {
-	return func(l *inspect.Lock) { change(&l.Waiters[0]) }
+func heldSince(d time.Duration) func(*inspect.Lock) {
+	return holder(func(h *inspect.Contender) { h.HeldSince = now.Add(-d) })
 }
 
-// past returns a history with a change.
-func past(changes ...func(*inspect.History)) *inspect.History {
-	h := history()
-	for _, change := range changes {
-		change(h)
-	}
-	return h
+func waiter(change func(*inspect.Contender)) func(*inspect.Lock) {
+	return func(l *inspect.Lock) { change(&l.Waiters[0]) }
 }
 
 // present returns a case as of now.
@@ -122,12 +124,8 @@ func present[T subject](about T, changes ...func(*inspect.Case)) inspect.Case {
 func seen(h *inspect.History) func(*inspect.Case) {
 	return func(c *inspect.Case) {
 		c.History = h
-		for _, list := range [][]inspect.Contender{c.Lock.Holders, c.Lock.Waiters} {
-			for i := range list {
-				if list[i].Seen = h.Since; list[i].Since.After(h.Since) {
-					list[i].Seen = list[i].Since
-				}
-			}
+		for one := range c.Lock.Contenders() {
+			one.Seen = slices.MaxFunc([]time.Time{h.Since, one.Since}, time.Time.Compare)
 		}
 	}
 }

@@ -4,10 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/lockscope/lockscope/inspect"
-	"github.com/lockscope/lockscope/internal/must"
 )
 
 // A master that refuses writes is a warning if the others are a quorum, otherwise critical.
@@ -47,34 +45,4 @@ func TestWritesRefused(t *testing.T) {
 		silent("refused before it went down", masters("down save", "up")),
 		silent("a cluster that accepts writes", of(inspect.Cluster, "up")),
 	)
-}
-
-// A second reason is a separate finding, so a watch reports it.
-func TestSecondRefusalReasonIsReported(t *testing.T) {
-	t.Parallel()
-	at := now
-	o := inspect.NewObserver(func() time.Time { return at }, struct{ inspect.Source }{}) // fed by Film only
-	o.Diagnose(Rules(), time.Hour)
-	var reported []string
-	err := o.Film(time.Second, func(emit func(inspect.Update)) error {
-		for _, reasons := range [][2]inspect.WriteRefusal{
-			{inspect.RefusedForMemory, ""}, {inspect.RefusedForSave, ""}, {inspect.RefusedForSave, inspect.RefusedForReplicas},
-		} {
-			b := &inspect.Backend{Name: "redis", Kind: inspect.Redis, State: inspect.Connected, Topology: inspect.Cluster, FirstPass: true}
-			for i, reason := range reasons {
-				b.Servers = append(b.Servers, inspect.Server{Addr: fmt.Sprint("r", i), State: inspect.ServerUp, Role: "master", WritesRefused: reason})
-			}
-			emit(inspect.Update{Backend: b})
-			at = at.Add(time.Minute)
-		}
-		return nil
-	}, func(s *inspect.Snapshot) {
-		for _, e := range s.Events {
-			if e.Finding != nil && e.Finding.Rule == "writes-refused" {
-				reported = append(reported, fmt.Sprint(e.Kind, " ", e.Finding.Evidence["reason"]))
-			}
-		}
-	})
-	must.Succeed(t, err)
-	must.Same(t, reported, []string{"finding memory", "finding save", "cleared memory", "finding replicas"}, "reported")
 }

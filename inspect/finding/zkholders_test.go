@@ -32,7 +32,12 @@ func TestPersistentContender(t *testing.T) {
 
 // held and came return a queue whose first contender was granted the lock, or joined, this long ago.
 func held(d time.Duration) *inspect.Lock {
-	return with(came(48*time.Hour), holder(func(h *inspect.Contender) { h.HeldSince = now.Add(-d) }))
+	return with(came(48*time.Hour), heldSince(d))
+}
+
+// and adds another reader.
+func and(other *inspect.Lock) func(*inspect.Lock) {
+	return func(l *inspect.Lock) { l.Kind, l.Holders = inspect.KindRW, append(l.Holders, other.Holders[0]) }
 }
 
 func came(d time.Duration) *inspect.Lock {
@@ -49,13 +54,13 @@ func TestStuckHolder(t *testing.T) {
 		l.ExpectedHold = hold
 		return l
 	}
-	fewHolds := past(func(h *inspect.History) { h.Holds.Count = 19 })
-	slow := past(func(h *inspect.History) { h.Holds.P99, h.Holds.Max = 30*time.Minute, time.Hour })
+	fewHolds := history(func(h *inspect.History) { h.Holds.Count = 19 })
+	slow := history(func(h *inspect.History) { h.Holds.P99, h.Holds.Max = 30*time.Minute, time.Hour })
 	watched := func(d time.Duration) *inspect.History {
-		return past(func(h *inspect.History) { h.Since, h.Holds = now.Add(-d), inspect.Spans{} })
+		return history(func(h *inspect.History) { h.Since, h.Holds = now.Add(-d), inspect.Spans{} })
 	}
 	lease := func(h *inspect.Contender) { h.Persistent, h.ExpiresAt = true, now.Add(time.Hour) }
-	noHandoff := past(func(h *inspect.History) { h.Since, h.Holds, h.Grants = now.Add(-4*time.Hour), inspect.Spans{}, 0 })
+	noHandoff := history(func(h *inspect.History) { h.Since, h.Holds, h.Grants = now.Add(-4*time.Hour), inspect.Spans{}, 0 })
 	inCycle := func(ties ...inspect.Tie) func(*inspect.Case) {
 		return func(c *inspect.Case) { c.Cycle = &inspect.Cycle{Locks: []inspect.ID{c.Lock.ID}, Ties: ties} }
 	}
@@ -101,9 +106,8 @@ func TestStuckHolder(t *testing.T) {
 		silent("a semaphore with a free permit",
 			with(held(time.Hour), func(l *inspect.Lock) { l.Kind, l.Limit = inspect.KindSemaphore, 2 })),
 		fires("the operator's own limit", held(2*time.Second), stuckAfter(time.Second)),
-		fires("one of two readers", with(held(11*time.Minute), func(l *inspect.Lock) {
-			l.Kind, l.Holders = inspect.KindRW, append(l.Holders, l.Holders[0])
-		})),
+		fires("one of two readers", with(held(11*time.Minute), and(held(11*time.Minute)))),
+		fires("a value that is not shown", with(held(time.Hour), holder(func(h *inspect.Contender) { h.Digest = "d1" }))),
 		silent("under a longer limit of the operator", held(time.Hour), stuckAfter(2*time.Hour)),
 		fires("earlier because of its own history", held(12*time.Second), seen(history())),
 		silent("under ten times its usual time", held(9*time.Second), seen(history())),
@@ -132,7 +136,7 @@ func TestStuckHolder(t *testing.T) {
 // The server's clock is or may be an hour off, so only the known bounds of the hold count.
 func TestStuckHolderByTheServersClock(t *testing.T) {
 	t.Parallel()
-	watched := past(func(h *inspect.History) { h.Since, h.Holds = now.Add(-15*time.Minute), inspect.Spans{} })
+	watched := history(func(h *inspect.History) { h.Since, h.Holds = now.Add(-15*time.Minute), inspect.Spans{} })
 	atOnce := func(h *inspect.Contender) { h.HeldSince = h.Since }
 	leader := func(led time.Duration) inspect.LeaderClock {
 		return inspect.LeaderClock{From: 5 << 32, Known: true, Oldest: now.Add(-led)}
@@ -152,6 +156,12 @@ func TestStuckHolderByTheServersClock(t *testing.T) {
 		fires("seen to hold for that long, whatever the clock",
 			came(time.Hour), seen(watched), datedBy(inspect.LeaderClock{From: 1})),
 		fires("its grant was seen, whatever the clock", held(11*time.Minute), datedBy(inspect.LeaderClock{From: 1})),
+		fires("the longer of two reads is by a clock that could not be compared",
+			with(held(11*time.Minute), and(came(time.Hour))), datedBy(inspect.LeaderClock{From: 1})),
+		fires("the first of two reads is by such a clock",
+			with(came(time.Hour), and(held(11*time.Minute))), datedBy(inspect.LeaderClock{From: 1})),
+		fires("only the read by such a clock is long",
+			with(held(9*time.Minute), and(came(time.Hour))), datedBy(inspect.LeaderClock{From: 1})),
 		silent("the leader's clock is an hour behind",
 			came(time.Hour+time.Minute), datedBy(inspect.LeaderClock{From: 1, Known: true, Offset: -time.Hour})),
 		fires("dated by a former leader, whose clock is unknown", came(time.Hour), datedBy(leader(time.Minute))),
@@ -198,7 +208,12 @@ func missed(ago time.Duration) func(*inspect.Case) {
 	return func(c *inspect.Case) {
 		h := &c.Lock.Holders[0]
 		h.Owner.SessionTimeout = 10 * time.Second
-		c.Lock.Findings = []inspect.Finding{{Rule: "ghost-owner", Subject: h.Subject(), Evidence: evidence{"missing_since": stamp(now.Add(-ago))}}}
+		long, since := evidence{"missing_since": stamp(now.Add(-time.Hour))}, evidence{"missing_since": stamp(now.Add(-ago))}
+		c.Lock.Findings = []inspect.Finding{ // the first two do not count
+			{Rule: "herd", Subject: h.Subject(), Evidence: long},
+			{Rule: "ghost-owner", Subject: c.Lock.Waiters[0].Subject(), Evidence: long},
+			{Rule: "ghost-owner", Subject: h.Subject(), Evidence: since},
+		}
 	}
 }
 
@@ -209,7 +224,7 @@ func TestGhostOwner(t *testing.T) {
 	old := func(age time.Duration) *inspect.Lock {
 		return with(queue("curator", 2), func(l *inspect.Lock) { l.Holders[0].Since, l.Waiters[0].Since = now.Add(-age), now.Add(-age) })
 	}
-	reader := with(votes("a", time.Minute), func(l *inspect.Lock) { l.Kind, l.Recipe, l.Holders[0].Dead = inspect.KindRW, "redisson", true })
+	reader := with(votes("a"), func(l *inspect.Lock) { l.Kind, l.Recipe, l.Holders[0].Dead = inspect.KindRW, "redisson", true })
 	ageless := func(c *inspect.Contender) { c.Since = time.Time{} }
 	seenNow := func(c *inspect.Contender) { c.Seen = now }
 	impatient := func(c *inspect.Contender) { c.Owner.SessionTimeout = time.Second }
@@ -258,7 +273,7 @@ func TestGhostOwner(t *testing.T) {
 		silent("the last contact is unknown",
 			old(time.Minute), known(true, now, inspect.Session{ID: 1, Timeout: time.Second}, heard(2, 0))),
 		fires("a dead Redisson reader", reader),
-		silent("a living Redisson reader", votes("a", time.Minute)),
+		silent("a living Redisson reader", votes("a")),
 		silent("another rule reports dead waiters of fair queues", fair(deadAt(0))),
 	)
 }

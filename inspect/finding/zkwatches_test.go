@@ -97,14 +97,6 @@ func TestMissingWatchOnDeletedNode(t *testing.T) {
 		c.Watches = &inspect.WatchTable{ReadAt: c.Lock.ReadAt.Add(tableAfter)}
 		return present(c, changes...)
 	}
-	sessions := func(ids ...int64) func(*inspect.Case) {
-		return func(c *inspect.Case) {
-			c.Sessions, c.AllSessions = map[int64]inspect.Session{}, true
-			for _, id := range ids {
-				c.Sessions[id] = inspect.Session{ID: id}
-			}
-		}
-	}
 	heard := func(after time.Duration) func(*inspect.Case) { // after it queued, with the leader's clock 3 s ahead
 		return func(c *inspect.Case) {
 			c.Offset = 3 * time.Second
@@ -122,23 +114,32 @@ func TestMissingWatchOnDeletedNode(t *testing.T) {
 	}
 	check(t, "missing-watch",
 		fires("it watches a node that is gone", gone(inspect.Unconfirmed, inspect.WatchSettle)),
-		fires("and surely not the right one", gone(inspect.Missing, inspect.WatchSettle, sessions(1, 2))),
+		fires("and surely not the right one", gone(inspect.Missing, inspect.WatchSettle, connected(1, 2))),
 		silent("the table may be older than the node's end", gone(inspect.Unconfirmed, -time.Second)),
 		silent("it also watches the right one", gone(inspect.Confirmed, inspect.WatchSettle)),
-		silent("its client was killed", gone(inspect.Missing, inspect.WatchSettle, sessions(1))),
+		silent("its client was killed", gone(inspect.Missing, inspect.WatchSettle, connected(1))),
 		fires("its client has not been heard from since it queued",
 			gone(inspect.Missing, inspect.WatchSettle, heard(100*time.Millisecond))),
 		fires("unknown whether its client has been heard from since",
 			gone(inspect.Missing, inspect.WatchSettle, contact(15*time.Second))),
 		fires("its session would have ended by now",
 			gone(inspect.Missing, inspect.WatchSettle, contact(10*time.Second))),
+		fires("queued at a time by a clock that could not be compared",
+			gone(inspect.Missing, inspect.WatchSettle, heard(100*time.Millisecond), datedBy(inspect.LeaderClock{From: 1 << 40}))),
 		fires("its client has been heard from since", gone(inspect.Missing, inspect.WatchSettle, heard(time.Second))),
 		silent("its client may be reconnecting", gone(inspect.Missing, inspect.WatchSettle, reconnecting)),
 	)
 }
 
-// allGone says that no client is connected; reconnecting, that clients may still be moving between servers.
-func allGone(c *inspect.Case) { c.Sessions, c.AllSessions = map[int64]inspect.Session{}, true }
+// connected says that only the clients of these sessions are; reconnecting, that they may be moving between servers.
+func connected(ids ...int64) func(*inspect.Case) {
+	return func(c *inspect.Case) {
+		c.Sessions, c.AllSessions = map[int64]inspect.Session{}, true
+		for _, id := range ids {
+			c.Sessions[id] = inspect.Session{ID: id}
+		}
+	}
+}
 
 func reconnecting(c *inspect.Case) { c.Backend = &inspect.Backend{DisturbedAt: now.Add(-time.Second)} }
 
@@ -207,14 +208,14 @@ func TestSelfWait(t *testing.T) {
 	check(t, "self-wait",
 		fires("for a while", twice(time.Minute)),
 		fires("for too long", twice(11*time.Minute)),
+		fires("by a clock that could not be compared", twice(time.Minute), datedBy(inspect.LeaderClock{From: 1 << 40})),
 		fires("watched for a while", watched(6*time.Second, 6*time.Second)),
 		fires("entries that it leaked", leaked()),
 		silent("a registry without watches",
 			twice(time.Hour, func(l *inspect.Lock) { l.Recipe, l.Confidence = "sequential", recipe.Possible })),
 		silent("watched: threads that take turns", watched(time.Hour, 4*time.Second)),
 		silent("watched: it was granted just now", watched(4*time.Second, time.Hour)),
-		fires("it queued long ago, but has held only recently",
-			twice(time.Hour, holder(func(h *inspect.Contender) { h.HeldSince = now.Add(-time.Minute) }))),
+		fires("it queued long ago, but has held only recently", twice(time.Hour, heldSince(time.Minute))),
 		silent("a member node next to a candidate", twice(time.Hour, func(l *inspect.Lock) {
 			l.Recipe, l.Waiters[1].Name = "sequential", "member-0000000002"
 		})),
@@ -313,7 +314,7 @@ func TestLostWakeUp(t *testing.T) {
 			first("kazoo", recipe.Certain, facing, lock(func(l *inspect.Lock) { l.Kind = inspect.KindElection }))),
 		silent("its other thread waits, and may have left the watch",
 			first("zookeeper-recipes", recipe.Certain, lock(func(l *inspect.Lock) { l.Waiters[0].Owner = l.Holders[0].Owner }))),
-		silent("its client was killed", first("zookeeper-recipes", recipe.Certain, allGone)),
+		silent("its client was killed", first("zookeeper-recipes", recipe.Certain, connected())),
 		silent("its client may be reconnecting", first("zookeeper-recipes", recipe.Certain, reconnecting)),
 	)
 }

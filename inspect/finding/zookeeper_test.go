@@ -2,6 +2,7 @@ package finding
 
 import (
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,31 +16,40 @@ func TestDeadlock(t *testing.T) {
 		Locks: []inspect.ID{{Backend: "zk", Path: "/a"}, {Backend: "redis", Path: "b"}}, Owners: []string{"web-1", "web-2"},
 		Cheapest: inspect.CycleHold{Owner: -1},
 	}
-	free := *cycle
-	free.Cheapest = inspect.CycleHold{Owner: 0, Lock: cycle.Locks[1], Name: "token 1"}
-	in := func(cy *inspect.Cycle) func(*inspect.Case) { return func(c *inspect.Case) { c.Cycle = cy } }
-	labelled := func(first, second string) *inspect.Cycle {
+	in := func(changes ...func(*inspect.Cycle)) func(*inspect.Case) {
 		over := *cycle
-		over.Labels = []string{first, second}
-		over.Owners = []string{first + " 10.0.0.1:5", second + " 10.0.0.1:6"}
-		return &over
+		for _, change := range changes {
+			change(&over)
+		}
+		return func(c *inspect.Case) { c.Cycle = &over }
 	}
-	tied := func(sure recipe.Confidence) *inspect.Cycle {
-		over := *cycle
-		over.Ties = []inspect.Tie{{Owner: 1, Session: 7, Backend: "zk", Client: "web-2:8", By: "process web-2:8", Certainty: sure}}
-		return &over
+	labelled := func(first, second string) func(*inspect.Cycle) {
+		return func(cy *inspect.Cycle) {
+			cy.Labels, cy.Owners = []string{first, second}, []string{first + " 10.0.0.1:5", second + " 10.0.0.1:6"}
+		}
+	}
+	tied := func(sure recipe.Confidence) func(*inspect.Cycle) {
+		return func(cy *inspect.Cycle) {
+			cy.Ties = []inspect.Tie{{Owner: 1, Session: 7, Backend: "zk", Client: "web-2:8", By: "process web-2:8", Certainty: sure}}
+		}
+	}
+	free := func(cy *inspect.Cycle) {
+		cy.Cheapest = inspect.CycleHold{Owner: 0, Lock: cy.Locks[1], Name: "token 1"}
 	}
 	check(t, "deadlock",
-		fires("two locks in a circle", queue("kazoo", 2), in(cycle)),
+		fires("two locks in a circle", queue("kazoo", 2), in()),
 		fires("names without their addresses", queue("kazoo", 2), in(labelled("job 1", "job 2"))),
 		fires("addresses of the same name", queue("kazoo", 2), in(labelled("web", "web"))),
-		fires("the cheapest hold is on another lock", queue("kazoo", 2), in(&free), func(c *inspect.Case) {
+		fires("the cheapest hold is on another lock", queue("kazoo", 2), in(free), func(c *inspect.Case) {
 			c.Reach = map[string]inspect.Reach{"zk": {Target: "zk://z:1"}, "redis": {Target: "redis://r:2"}}
 		}),
 		fires("a session and a client that are one process", queue("kazoo", 2), in(tied(recipe.Likely))),
 		fires("a session and a client of one host", queue("kazoo", 2), in(tied(recipe.Possible))),
+		fires("in a single read", queue("kazoo", 2), in(func(cy *inspect.Cycle) { cy.OneLook = true })),
+		fires("owners of several threads", queue("kazoo", 2), in(func(cy *inspect.Cycle) { cy.Shared = true })),
+		fires("many owners", queue("kazoo", 2), in(func(cy *inspect.Cycle) { cy.Owners = strings.Split("abcde", "") })),
 		silent("a chain that ends", queue("kazoo", 2)),
-		silent("an empty circle", queue("kazoo", 2), in(&inspect.Cycle{})),
+		silent("an empty circle", queue("kazoo", 2), in(func(cy *inspect.Cycle) { cy.Locks = nil })),
 	)
 }
 
@@ -60,7 +70,7 @@ func TestMixedRecipes(t *testing.T) {
 		silent("it watches the other library's node", watching(inspect.Confirmed)),
 		fires("it does not", watching(inspect.Missing)),
 		fires("its watch is unknown", watching(inspect.Unconfirmed)),
-		fires("its client is away", watching(inspect.Missing), allGone),
+		fires("its client is away", watching(inspect.Missing), connected()),
 		fires("all may have reconnected since", read(inspect.TableVoid, watching(inspect.Missing))),
 		fires("readers of two libraries hold, in no visible order", with(watching(inspect.Confirmed), secondHolder)),
 		fires("kazoo ignores Curator", mix("curator", "kazoo")),
@@ -69,6 +79,10 @@ func TestMixedRecipes(t *testing.T) {
 		fires("go-zookeeper takes Curator's readers for writers",
 			with(mix("curator", "go-zookeeper"), holder(func(h *inspect.Contender) { h.Mode = recipe.Shared }))),
 		silent("Curator and go-zookeeper order each other", mix("curator", "go-zookeeper")),
+		silent("behind an entry of its own library", with(queue("go-zookeeper", 3), func(l *inspect.Lock) {
+			l.Waiters[0].Recipe, l.Waiters[0].Watch = "kazoo", inspect.Confirmed
+			l.Waiters[1].Recipe, l.Waiters[1].Watch = "kazoo", inspect.Missing
+		})),
 		silent("the lock's own library, named again", mix("kazoo", "kazoo")),
 		silent("one library", queue("kazoo", 5)),
 	)
@@ -127,6 +141,7 @@ func TestAlienChild(t *testing.T) {
 		fires("go-zookeeper fails on it", aliens("go-zookeeper", "README")),
 		fires("Curator may wait for it", aliens("curator", "README", "config")),
 		fires("kazoo ignores it", aliens("kazoo", "README")),
+		fires("a free lock of Curator", with(aliens("curator", "README"), func(l *inspect.Lock) { l.Holders, l.Waiters = nil, nil })),
 		fires("among a semaphore's leases", aliens("curator", "leases/README")),
 		fires("in kazoo's own directory", aliens("curator", "../l-__lock__/README")),
 		silent("contenders only", aliens("go-zookeeper")),
