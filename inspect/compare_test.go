@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -16,19 +17,17 @@ func queueOf(t *testing.T, words string) *Lock {
 	if words == "" {
 		return FreeDirectory(ID{"zk", "/l"}, nil, now)
 	}
-	var nodes []Znode
-	for _, w := range strings.Fields(words) {
-		kind := "__lock__"
-		number, reads := strings.CutPrefix(w, "r")
-		if reads {
-			kind = "__rlock__"
-		}
-		var session int64
-		must.Have(fmt.Sscan(number, &session))(t)
-		n := node(fmt.Sprintf("%s%s%010d", guid, kind, session), session)
-		nodes = append(nodes, n)
-	}
-	return lockOf(t, nodes...)
+	return lockOf(t, entry.ReplaceAllString(words, "KAZOO__${1}lock__#$2/$2"))
+}
+
+var entry = regexp.MustCompile(`(r?)(\d+)`)
+
+// lockOf returns the lock of a directory with these children.
+func lockOf(t *testing.T, words string) *Lock {
+	t.Helper()
+	l := directoryLock(ID{"zk", "/l"}, children(t, words), now)
+	must.True(t, l != nil, "no lock")
+	return l
 }
 
 func queueAt(t *testing.T, path, words string) *Lock {
@@ -100,6 +99,8 @@ func TestCompareQueues(t *testing.T) {
 	} {
 		must.Equal(t, short(compare(queueOf(t, tt.was), queueOf(t, tt.is), tt.v)), tt.want, tt.name)
 	}
+	perhaps := directoryLock(ID{"zk", "/sem/locks"}, children(t, "CURATOR-lock-#1/1="), now) // the queue of a semaphore
+	must.Equal(t, compare(nil, perhaps, none)[1].Certainty, recipe.Possible, "a grant")
 }
 
 func TestCompareLocksThatComeAndGo(t *testing.T) {
@@ -124,13 +125,10 @@ func TestCompareLocksThatComeAndGo(t *testing.T) {
 
 // A listed child stays the same contender once it is read.
 func TestReadingAChildIsNoEvent(t *testing.T) {
-	a, b := node(guid+"__lock__0000000011", 11), node(guid+"__lock__0000000012", 12)
-	listed := Znode{Name: b.Name}
-	must.Equal(t, short(compare(lockOf(t, a, listed), lockOf(t, a, b), view{at: now})), "")
-	again := b
-	again.Czxid, again.EphemeralOwner = 99, 99
-	got := short(compare(lockOf(t, a, b), lockOf(t, a, again), view{at: now}))
-	must.Equal(t, got, "gone 12, waiting 12", "another node of the same name")
+	listed, read := lockOf(t, "KAZOO__lock__#11/11 KAZOO__lock__#12/?"), queueOf(t, "11 12")
+	must.Equal(t, short(compare(listed, read, view{at: now})), "")
+	again := lockOf(t, "KAZOO__lock__#11/11 KAZOO__lock__#12/99")
+	must.Equal(t, short(compare(read, again, view{at: now})), "gone 12, waiting 12", "another node of the same name")
 }
 
 // A holder whose keys were deleted by the servers has not released the lock and still works as if
@@ -236,20 +234,6 @@ func TestCompareFindings(t *testing.T) {
 // Each of several holders releases or loses its own permit. Keys of other holders do not matter.
 func TestPermitHoldersEndIndependently(t *testing.T) {
 	id := ID{"redis", "k"}
-	permits := func(of ...string) (votes []Vote) { // the holders by master; "-": no key
-		for i, names := range of {
-			v := Vote{Addr: string(rune('a' + i)), Up: true, ReadAt: now}
-			if names != "-" {
-				v.Present = true
-				v.Held = &recipe.Record{Recipe: "x", Confidence: recipe.Certain, Kind: "semaphore"}
-				for _, name := range names {
-					v.Held.Claims = append(v.Held.Claims, recipe.Claim{Name: string(name), ExpiresAt: now.Add(time.Minute)})
-				}
-			}
-			votes = append(votes, v)
-		}
-		return votes
-	}
 	for name, tt := range map[string]struct {
 		was, is []Vote
 		want    string

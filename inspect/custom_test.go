@@ -1,9 +1,8 @@
 package inspect
 
 import (
-	"context"
+	"strings"
 	"testing"
-	"time"
 
 	"github.com/lockscope/lockscope/inspect/recipe"
 	"github.com/lockscope/lockscope/internal/must"
@@ -11,74 +10,69 @@ import (
 
 func acme(t *testing.T) recipe.Custom {
 	t.Helper()
-	c, err := recipe.NewCustom("acme", "zookeeper", "rw", recipe.Patterns{
+	return must.Have(recipe.NewCustom("acme", "zookeeper", "rw", recipe.Patterns{
 		Lock: `/acme/[^/]+`, Contender: `(?P<mode>r|w)-(?P<host>[^-]+)-(?P<pid>\d+)-\d{10}`,
-	})
-	must.Succeed(t, err)
-	return c
+	}))(t)
 }
 
-type oneUpdate Update
-
-func (u oneUpdate) Run(_ context.Context, emit func(Update)) error {
-	emit(Update(u))
-	return nil
+func acmeKeys(t *testing.T) recipe.Custom {
+	t.Helper()
+	return must.Have(recipe.NewCustom("acme", "redis", "", recipe.Patterns{
+		Lock: "/acme/.*", Contender: "w[0-9]+", NoTTL: true, OneServer: true,
+	}))(t)
 }
-
-func (oneUpdate) Focus([]ID) {}
 
 func TestRecogniseRereadsModesOwnersAndQueue(t *testing.T) {
-	var children []Znode
-	for i, name := range []string{"r-a-1-0000000001", "r-b-2-0000000002", "w-c-3-0000000003", "r-d-4-0000000004"} {
-		children = append(children, Znode{Name: name, Known: true, EphemeralOwner: int64(i + 1)})
-	}
-	l := directoryLock(ID{"zk", "/acme/orders"}, children, time.Now())
-	other := directoryLock(ID{"zk", "/other"}, children, time.Now())
+	nodes := children(t, "r-a-1-#1/1 r-b-2-#2/2 w-c-3-#3/3 r-d-4-#4/4")
+	l, other := directoryLock(ID{"zk", "/acme/orders"}, nodes, now), directoryLock(ID{"zk", "/other"}, nodes, now)
+	src := script{make(chan Update, 1)}
+	src.updates <- Update{Put: []*Lock{l, other}}
+	close(src.updates)
 	var got Update
-	source := Recognise(oneUpdate{Put: []*Lock{l, other}}, []recipe.Custom{acme(t)})
+	source := Recognise(src, []recipe.Custom{acme(t)})
 	must.Succeed(t, source.Run(t.Context(), func(u Update) { got = u }))
 	read := got.Put[0]
-	if read.Recipe != "acme" || read.Confidence != recipe.Certain || read.Kind != KindRW || read.State != StateContended || len(read.Holders) != 2 || len(read.Waiters) != 2 {
-		t.Fatalf("%+v", read)
-	}
-	if h := read.Holders[1]; h.Owner.Host != "b" || h.Owner.PID != "2" || h.Mode != recipe.Shared || h.State != Holding || h.BlockedBelow != 2 || h.Watches != "" {
-		t.Errorf("reader: %+v", h)
-	}
-	if w := read.Waiters[0]; w.Watches != "r-b-2-0000000002" || w.Mode != recipe.Exclusive || w.BlockedBelow != 1 {
-		t.Errorf("writer: %+v", w)
-	}
-	if w := read.Waiters[1]; w.Watches != "w-c-3-0000000003" {
-		t.Errorf("reader behind the writer: %+v", w)
-	}
-	if got.Put[1] != other || l.Recipe == "acme" || l.Holders[0].Owner.Host == "a" {
-		t.Error("a lock of another recipe, or the source's own lock, was changed")
-	}
+	must.Equal(t, outline(read), "acme rw contended certain: 1 2 < 3 4")
+	reader, writer, behind := read.Holders[1], read.Waiters[0], read.Waiters[1]
+	must.Equal(t, reader.Owner, Owner{Session: 2, Process: Process{Host: "b", PID: "2"}})
+	must.True(t, reader.Mode == recipe.Shared && reader.State == Holding && reader.Watches == "", "reader", reader)
+	must.Equal(t, writer.Mode, recipe.Exclusive, "writer")
+	must.Equal(t, writer.Watches, "r-b-2-0000000002", "watched by the writer")
+	must.Equal(t, behind.Watches, "w-c-3-0000000003", "watched by the reader behind it")
+	must.Same(t, []int32{reader.BlockedBelow, writer.BlockedBelow}, []int32{2, 1}, "blocked")
+	must.Equal(t, got.Put[1], other, "a lock of another recipe")
+	must.True(t, l.Recipe != "acme" && l.Holders[0].Owner.Host == "", "the source's own lock was changed", l)
 }
 
 func TestRecogniseKeepsUnmatchedEntries(t *testing.T) {
-	recipes := []recipe.Custom{acme(t)}
-	foreign := directoryLock(ID{"zk", "/acme/x"}, []Znode{{Name: "lock-0000000001", Known: true, EphemeralOwner: 1}}, time.Now())
-	if read := ReadBy(foreign, recipes); read.Recipe != "sequential" || read.Confidence != recipe.Possible {
-		t.Errorf("numbered nodes of another recipe: %+v", read)
+	for nodes, want := range map[string]string{
+		"lock-#1/1":             "sequential mutex held possible: 1", // numbered nodes of another recipe
+		"w-a-1-#1/1 lock-#2/2":  "acme rw contended certain: 1 < 2",
+		"w-a-1-#1/1 w-b-2-#2/2": "acme rw contended certain: 1 < 2",
+	} {
+		l := directoryLock(ID{"zk", "/acme/x"}, children(t, nodes), now)
+		read := ReadBy(l, []recipe.Custom{acme(t)})
+		must.Equal(t, outline(read), want, nodes)
+		for c := range read.Contenders() {
+			other := strings.HasPrefix(c.Name.Raw(), "lock-") && read.Recipe == "acme"
+			must.Equal(t, c.Recipe == "sequential", other, nodes, c.Name)
+		}
 	}
-	mixed := directoryLock(ID{"zk", "/acme/x"}, []Znode{
-		{Name: "w-a-1-0000000001", Known: true, EphemeralOwner: 1}, {Name: "lock-0000000002", Known: true, EphemeralOwner: 2},
-	}, time.Now())
-	if read := ReadBy(mixed, recipes); read.Recipe != "acme" || read.Holders[0].Recipe != "" || read.Waiters[0].Recipe != "sequential" {
-		t.Errorf("mixed: %+v", read)
-	}
-	keys := must.Have(recipe.NewCustom("acme", "redis", "", recipe.Patterns{Lock: "/acme/.*", Contender: "w[0-9]+"}))(t)
-	key := KeyLock(ID{"redis", "/acme/x"}, []Vote{{Up: true, Present: true, Value: "v"}}, time.Now())
-	must.Equal(t, ReadBy(key, recipes), key, "a recipe of another kind of backend")
-	if read := ReadBy(key, []recipe.Custom{keys}); read.Recipe != "token" || read.Confidence != recipe.Likely || key.Confidence != recipe.Possible {
-		t.Errorf("a key of the recipe with another value: %+v", read)
-	}
-}
-
-func TestCustomRecipeSetsLibraryTraits(t *testing.T) {
-	c := must.Have(recipe.NewCustom("acme", "redis", "", recipe.Patterns{Lock: "/acme/.*", Contender: "w[0-9]+", NoTTL: true, OneServer: true}))(t)
-	key := KeyLock(ID{"redis", "/acme/x"}, []Vote{{Up: true, Present: true, Value: "w1"}}, time.Now())
-	if read := ReadBy(key, []recipe.Custom{c}); !read.NoTTLByDefault() || !read.OneServer() || key.NoTTLByDefault() || key.OneServer() {
-		t.Errorf("%+v", read)
+	for name, tt := range map[string]struct {
+		value, recipe string
+		sure          recipe.Confidence
+		traits        bool
+		custom        recipe.Custom
+	}{
+		"a recipe of another kind of backend": {"w1", "token", recipe.Possible, false, acme(t)},
+		"another value":                       {"v", "token", recipe.Likely, false, acmeKeys(t)},
+		"a key of the recipe":                 {"w1", "acme", recipe.Certain, true, acmeKeys(t)},
+	} {
+		key := KeyLock(ID{"redis", "/acme/x"}, []Vote{{Up: true, Present: true, Value: Untrusted(tt.value)}}, now)
+		read := ReadBy(key, []recipe.Custom{tt.custom})
+		must.Equal(t, read.Recipe, tt.recipe, name)
+		must.Equal(t, read.Confidence, tt.sure, name)
+		must.True(t, read.NoTTLByDefault() == tt.traits && read.OneServer() == tt.traits, name, "traits of the library")
+		must.Equal(t, key.Confidence, recipe.Possible, name, "the source's own lock")
 	}
 }

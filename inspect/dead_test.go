@@ -41,9 +41,9 @@ func TestDeadContendersDoNotCount(t *testing.T) {
 		for i := range l.Waiters {
 			got = append(got, l.Waiters[i].BlockedBelow)
 		}
-		if l.State != tt.state || l.Waiting() != tt.waiting || !slices.Equal(got, tt.blocked) || len(l.Waiters) != 2 {
-			t.Errorf("%+v: %s, %d wait, blocked %v, want %s, %d, %v", l.Waiters, l.State, l.Waiting(), got, tt.state, tt.waiting, tt.blocked)
-		}
+		must.Equal(t, l.State, tt.state, l.Waiters)
+		must.Equal(t, l.Waiting(), tt.waiting, l.Waiters)
+		must.Same(t, got, tt.blocked, l.Waiters)
 	}
 }
 
@@ -56,9 +56,7 @@ func TestQuorumDecidesHolderIsDead(t *testing.T) {
 				Recipe: "redisson", Confidence: recipe.Certain, Kind: "mutex", Claims: []recipe.Claim{{Name: "1", Dead: i < dead, ExpiresAt: now.Add(time.Minute)}},
 			}})
 		}
-		if l := KeyLock(ID{"redis", "a"}, votes, now); len(l.Holders) != 1 || l.Holders[0].Dead != want {
-			t.Errorf("%d of 3 say so: %+v", dead, l.Holders)
-		}
+		must.Equal(t, KeyLock(ID{"redis", "a"}, votes, now).Holders[0].Dead, want, dead, "of 3 say so")
 	}
 }
 
@@ -66,18 +64,14 @@ func TestDeadWaitersCauseNoDeadlock(t *testing.T) {
 	ring := func(second string) *Snapshot {
 		return NewSnapshot(now, nil, []*Lock{queuedKey("a", 0, "1", "2"), queuedKey("b", 0, "2", second, "3")})
 	}
-	if found := findCycles(ring("1").Locks()); len(found) != 1 {
-		t.Fatalf("deadlocks of live waiters: %v", found)
-	}
+	must.Equal(t, judged(findCycles(ring("1").Locks())), "a b likely", "with live waiters")
 	must.Equal(t, judged(findCycles(ring("1:gone").Locks())), "", "with a dead waiter")
 	s := ring("1:gone")
 	a := s.Lock(ID{"redis", "a"})
-	if _, waits, known := s.Elsewhere(a.ID, &a.Holders[0]); !known || len(waits) != 0 {
-		t.Errorf("a dead waiter waits for %v", waits)
-	}
-	if e, ok := s.Culprit(a); !ok || e.Lock != a {
-		t.Errorf("the culprit of lock a is on %v", e.Lock.ID)
-	}
+	_, waits, known := s.Elsewhere(a.ID, &a.Holders[0])
+	must.True(t, known && len(waits) == 0, "a dead waiter waits for", waits)
+	e, ok := s.Culprit(a)
+	must.True(t, ok && e.Lock == a, "the culprit of lock a is on", e.Lock)
 	// Without process 1, the next live waiter holds the lock.
 	b := queuedKey("b", 0, "1", "3:gone", "2").without(&Contender{Name: "1"})
 	must.True(t, len(b.Holders) == 1 && b.Holders[0].Name == "2" && len(b.Waiters) == 0, "next hold", b.Holders)
@@ -89,9 +83,7 @@ func TestOutliersAndOvertakingIgnoreDeadWaiters(t *testing.T) {
 		l := queuedKey("lock:"+string(rune('A'+i)), 0, "w"+string(rune('A'+i)), "hoarder")
 		locks = append(locks, l)
 	}
-	if found := findOutliers(slices.Values(locks))["redis"]; len(found) != 1 {
-		t.Fatalf("found %v", found)
-	}
+	must.Equal(t, len(findOutliers(slices.Values(locks))["redis"]), 1, "outliers with live waiters")
 	for _, l := range locks {
 		l.Waiters[0].Dead = true
 	}

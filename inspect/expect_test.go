@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 func TestConfiguredExpectationsApplyToLocks(t *testing.T) {
@@ -25,23 +26,20 @@ func TestConfiguredExpectationsApplyToLocks(t *testing.T) {
 	} {
 		l := &Lock{ID: ID{"zk", path}, Kind: KindMutex}
 		o.expect(l)
-		if usual, learnt := l.UsualHold(); l.Kind != want.kind || l.KindConfidence != want.sure || usual != want.hold || learnt {
-			t.Errorf("%s: %s (%s), usually %v", path, l.Kind, l.KindConfidence, usual)
-		}
+		usual, learnt := l.UsualHold()
+		must.True(t, usual == want.hold && !learnt, path, "usually", usual)
+		must.Equal(t, l.Kind, want.kind, path)
+		must.Equal(t, l.KindConfidence, want.sure, path)
 	}
 	readers := &Lock{ID: ID{"zk", "/app/leader-b"}, Kind: KindRW}
-	if o.expect(readers); readers.Kind != KindRW {
-		t.Error("a read-write lock became an election")
-	}
+	o.expect(readers)
+	must.Equal(t, readers.Kind, KindRW)
 }
 
 func TestUsualHoldIsLearnt(t *testing.T) {
-	l := &Lock{Observed: Observed{History: &History{Holds: Spans{Count: 20, P99: time.Second}}}}
-	if usual, learnt := l.UsualHold(); usual != time.Second || !learnt {
-		t.Errorf("%v, %v", usual, learnt)
-	}
-	l.Observed.History = &History{Holds: Spans{Count: 19, P99: time.Second}}
-	if usual, _ := l.UsualHold(); usual != 0 {
-		t.Errorf("learnt from 19 holds: %v", usual)
+	for holds, want := range map[int]time.Duration{20: time.Second, 19: 0} {
+		l := &Lock{Observed: Observed{History: &History{Holds: Spans{Count: holds, P99: time.Second}}}}
+		usual, learnt := l.UsualHold()
+		must.True(t, usual == want && learnt == (want > 0), usual, "learnt from", holds)
 	}
 }

@@ -35,9 +35,7 @@ func TestFormerLeadersClockDatesNoContact(t *testing.T) {
 	for czxid, known := range map[int64]bool{from: true, from - 1: false} {
 		c := &Contender{Czxid: czxid, Since: now.Add(-time.Second), Seen: seen, Owner: Owner{Session: 11, SessionTimeout: 30 * time.Second}}
 		must.Equal(t, p.sessionLived(c, now), known, czxid, "lived")
-		if came := p.came(c); came.Equal(c.Since) != known || came.Equal(seen) == known {
-			t.Errorf("%d: created at %v", czxid, came)
-		}
+		must.Equal(t, p.came(c), map[bool]time.Time{true: c.Since, false: seen}[known], czxid, "came")
 	}
 	must.Equal(t, new(backendState).ageOf(&WatchTable{ReadAt: now}, now), TableOfNow, "of an unreported backend")
 }

@@ -20,17 +20,18 @@ func TestWatchOnDeletedNodeIsNamed(t *testing.T) {
 	}}
 	holder := &l.Holders[0]
 	table.Sessions[l.ID.Path+"/"+left] = append(table.Sessions[l.ID.Path+"/"+left], holder.Owner.Session)
-	if !findGoneWatches(l, table) || holder.WatchesGone != "" {
-		t.Errorf("holder, before the table has settled: %q", holder.WatchesGone)
+	finds := func(table *WatchTable, changed bool, want ...Untrusted) {
+		t.Helper()
+		must.Equal(t, findGoneWatches(l, table), changed, "changed")
+		must.Same(t, []Untrusted{holder.WatchesGone, waiter.WatchesGone, other.WatchesGone}, want)
 	}
-	if table.ReadAt = l.ReadAt.Add(WatchSettle); !findGoneWatches(l, table) || holder.WatchesGone != left {
-		t.Errorf("holder: %q", holder.WatchesGone)
-	}
-	must.True(t, waiter.WatchesGone == left && other.WatchesGone == "", waiter.WatchesGone, other.WatchesGone)
-	must.True(t, !findGoneWatches(l, table), "the same watches are reported as a change")
-	if !findGoneWatches(l, &WatchTable{Backend: "zk"}) || waiter.WatchesGone != "" {
-		t.Errorf("%q", waiter.WatchesGone)
-	}
+	finds(table, true, "", left, "") // for the holder, the table must have settled
+	table.ReadAt = l.ReadAt.Add(WatchSettle)
+	finds(table, true, left, left, "")
+	finds(table, false, left, left, "")
+	finds(&WatchTable{Backend: "zk"}, true, left, "", "")
+	must.Equal(t, (&WatchTable{Unheard: []int64{11, 12}}).Lacks(l), 1, "waiters whose watches are unknown")
+	must.Equal(t, (*WatchTable)(nil).Lacks(l), 0, "without a table")
 }
 
 // Comparing a lock with the table of all watches costs only the lock's own watches. Comparing with
@@ -60,9 +61,7 @@ func TestWatchComparisonReadsOnlyOwnWatches(t *testing.T) {
 				confirmWatches(l, table)
 			}
 			least = min(least, time.Since(began))
-			if l := locks[0]; l.Waiters[3].Watch != Confirmed || l.Waiters[4].Watch == Confirmed {
-				t.Fatalf("%v %v", l.Waiters[3].Watch, l.Waiters[4].Watch)
-			}
+			must.Same(t, watchesOf(locks[0])[3:5], []Confirmation{Confirmed, Unconfirmed}, "watches")
 		}
 		return least
 	}

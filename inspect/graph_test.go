@@ -1,7 +1,6 @@
 package inspect
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/each"
 	"github.com/lockscope/lockscope/internal/must"
 )
 
@@ -80,7 +80,7 @@ func TestFindCycles(t *testing.T) {
 			}
 			got = append(got, strings.Join(words, " "))
 		}
-		expect(t, name, strings.Join(got, "; "), tt.want)
+		must.Equal(t, strings.Join(got, "; "), tt.want, name)
 	}
 }
 
@@ -98,9 +98,7 @@ func TestFindCyclesAmongManyOwners(t *testing.T) {
 		"behind": append(slices.Clone(others), deadlock...),
 		"around": append(append([]*Lock{deadlock[0]}, others...), deadlock[1]),
 	} {
-		if got := findCycles(slices.Values(locks)); len(got) != 1 || len(got[0].Owners) != 2 {
-			t.Errorf("%s: %+v", name, got)
-		}
+		must.Equal(t, judged(findCycles(slices.Values(locks))), "/1 /2 likely", name)
 	}
 }
 
@@ -108,14 +106,14 @@ func TestFindCyclesAmongManyOwners(t *testing.T) {
 func TestCyclesIdentifyTheirOwners(t *testing.T) {
 	one, two := chain("1", "a", "x", "b"), chain("2", "b", "a")
 	cycles := findCycles(slices.Values([]*Lock{two, one}))
-	if len(cycles) != 1 || len(cycles[0].Identities) != 2 {
-		t.Fatalf("cycles %+v", cycles)
+	must.Equal(t, len(cycles), 1, "cycles")
+	var want []Identity
+	for _, c := range []*Contender{&one.Waiters[1], &two.Waiters[0]} {
+		who, known := c.Identity("zk")
+		must.True(t, known, c.Owner.Label, "is unknown")
+		want = append(want, who)
 	}
-	for i, c := range []*Contender{&one.Waiters[1], &two.Waiters[0]} {
-		if who, ok := c.Identity("zk"); !ok || cycles[0].Identities[i] != who {
-			t.Errorf("owner %d is %+v, not %s", i, cycles[0].Identities[i], c.Owner.Label)
-		}
-	}
+	must.Same(t, cycles[0].Identities, want, "owners")
 }
 
 // The cheapest hold of a cycle has the fewest waiters; among equals, it is the youngest.
@@ -135,14 +133,12 @@ func TestTheCheapestHoldOfACycle(t *testing.T) {
 		"no owner holds":  {[]*Lock{chain("1", "x", "a", "b"), chain("2", "y", "b", "a")}, "none"},
 	} {
 		cycles := findCycles(slices.Values(tt.locks))
-		if len(cycles) != 1 {
-			t.Fatalf("%s: %d cycles", name, len(cycles))
-		}
+		must.Equal(t, len(cycles), 1, name)
 		got := "none"
 		if c := cycles[0]; c.Cheapest.Owner >= 0 {
 			got = fmt.Sprintf("%s of %s by %s", c.Cheapest.Name, c.Cheapest.Lock.Path, c.Owners[c.Cheapest.Owner])
 		}
-		expect(t, name, got, tt.want)
+		must.Equal(t, got, tt.want, name)
 	}
 }
 
@@ -150,10 +146,8 @@ func TestTheCheapestHoldOfACycle(t *testing.T) {
 func TestCyclesLabelTheirOwners(t *testing.T) {
 	locks := []*Lock{chain("1", "a", "b"), chain("2", "b", "a")}
 	for _, l := range locks {
-		for _, list := range [][]Contender{l.Holders, l.Waiters} {
-			for i := range list {
-				list[i].Owner.Label, list[i].Owner.Client = "job "+list[i].Owner.Label, "10.0.0.1:5"
-			}
+		for c := range l.Contenders() {
+			c.Owner.Label, c.Owner.Client = "job "+c.Owner.Label, "10.0.0.1:5"
 		}
 	}
 	c := findCycles(slices.Values(locks))[0]
@@ -178,84 +172,56 @@ func TestIdentityIsNeverGuessed(t *testing.T) {
 func TestCulpritAndOwnersOtherLocks(t *testing.T) {
 	locks := []*Lock{chain("1", "a", "x"), chain("2", "b", "a", "y"), chain("3", "c", "b"), chain("4", "a")}
 	s := NewSnapshot(now, nil, locks)
-	e, ok := s.Culprit(s.Lock(ID{"zk", "/1"}))
-	must.True(t, ok && e.Lock.ID.Path == "/3" && e.Contender.Owner.Label == "c", "culprit", e)
-	if e, ok = s.Culprit(s.Lock(ID{"zk", "/4"})); !ok || e.Contender.Owner.Label != "c" {
-		t.Errorf("culprit of a lock without waiters whose holder waits elsewhere: %+v", e)
-	}
-	var paths []string
-	for _, e := range s.Of(locks[0], &locks[0].Holders[0]) {
-		paths = append(paths, e.Lock.ID.Path)
-	}
-	expect(t, "locks of a", strings.Join(paths, " "), "/1 /2 /4")
+	must.Equal(t, culpritOf(s, "/1"), "/3 c")
+	must.Equal(t, culpritOf(s, "/4"), "/3 c", "of a lock without waiters whose holder waits elsewhere")
+	paths := each.Of(s.Of(locks[0], &locks[0].Holders[0]), func(e Entry) string { return e.Lock.ID.Path })
+	must.Equal(t, strings.Join(paths, " "), "/1 /2 /4", "locks of a")
 	dead := NewSnapshot(now, nil, []*Lock{chain("1", "a", "b"), chain("2", "b", "a")})
-	if e, ok = dead.Culprit(dead.Lock(ID{"zk", "/1"})); !ok || e.Lock.ID.Path != "/2" {
-		t.Errorf("culprit in a deadlock: %+v", e)
+	must.Equal(t, culpritOf(dead, "/1"), "/2 b", "in a deadlock")
+	_, ok := s.Culprit(&Lock{})
+	must.True(t, !ok, "a free lock has a culprit")
+}
+
+// culpritOf formats the culprit of a lock as the path of its lock and its label.
+func culpritOf(s *Snapshot, path string) string {
+	e, ok := s.Culprit(s.Lock(ID{"zk", path}))
+	if !ok {
+		return "none"
 	}
-	if _, ok = s.Culprit(&Lock{}); ok {
-		t.Error("a free lock has a culprit")
-	}
+	return e.Lock.ID.Path + " " + e.Contender.Owner.Label.Raw()
 }
 
 // Labels tell the threads of a session apart. One thread's wait does not block another's hold.
 func TestCulpritsAreThreads(t *testing.T) {
 	locks := []*Lock{chain("1", "a", "x"), chain("2", "b", "y")}
 	locks[1].Waiters[0].Owner.Session = locks[0].Holders[0].Owner.Session
-	s := NewSnapshot(now, nil, locks)
-	if e, ok := s.Culprit(locks[0]); !ok || e.Lock != locks[0] {
-		t.Errorf("culprit of a lock with a running holder: on %v", e.Lock.ID)
-	}
+	must.Equal(t, culpritOf(NewSnapshot(now, nil, locks), "/1"), "/1 a", "with a running holder")
 	locks[1].Waiters[0].Owner.Label = locks[0].Holders[0].Owner.Label
-	if e, ok := NewSnapshot(now, nil, locks).Culprit(locks[0]); !ok || e.Lock != locks[1] {
-		t.Errorf("culprit of a lock with a waiting holder: on %v", e.Lock.ID)
-	}
+	must.Equal(t, culpritOf(NewSnapshot(now, nil, locks), "/1"), "/2 b", "with a waiting holder")
 }
 
 // The observer finds a deadlock after a second, passes it to the rules, and notices its end. A lock
 // that keeps changing hands is not part of one.
 func TestObserverFindsLastingDeadlocks(t *testing.T) {
-	src := script{make(chan Update)}
-	o := NewObserver(time.Now, src)
-	o.Diagnose([]Rule{{Name: "deadlock", Lock: func(c *Case) []Finding {
+	r := runs(t, time.Now, Rule{Name: "deadlock", Lock: func(c *Case) []Finding {
 		if c.Cycle == nil {
 			return nil
 		}
 		return []Finding{{Rule: "deadlock", Severity: Critical, Message: strings.Join(c.Cycle.Owners, " → ")}}
-	}}}, time.Minute)
-	sub := o.Subscribe()
-	defer sub.Close()
-	done := make(chan error)
-	go func() { done <- o.Run(t.Context()) }()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	await := func(what string, want func(*Snapshot) bool) {
-		t.Helper()
-		for {
-			s, err := sub.Next(ctx)
-			if err != nil {
-				t.Fatalf("no %s: %v", what, err)
-			}
-			if want(s) {
-				return
-			}
-		}
-	}
+	}})
 	began := time.Now()
-	src.updates <- Update{Put: []*Lock{chain("1", "a", "b"), chain("2", "b", "a")}, Backend: zkUp}
-	await("a deadlock", func(s *Snapshot) bool {
+	r.send <- Update{Put: []*Lock{chain("1", "a", "b"), chain("2", "b", "a")}, Backend: zkUp}
+	r.await(t, func(s *Snapshot) bool {
 		found := 0
 		for l := range s.Locks() {
 			found += len(l.Findings)
 		}
 		return found == 2 && len(s.Cycles()) == 1
 	})
-	if took := time.Since(began); took < SettleFor {
-		t.Errorf("found after %v", took)
-	}
-	src.updates <- Update{Put: []*Lock{chain("2", "b")}}
-	await("its end", func(s *Snapshot) bool {
+	must.True(t, time.Since(began) >= SettleFor, "found after", time.Since(began))
+	r.send <- Update{Put: []*Lock{chain("2", "b")}}
+	r.await(t, func(s *Snapshot) bool {
 		return len(s.Cycles()) == 0 && len(s.Lock(ID{"zk", "/1"}).Findings) == 0
 	})
-	close(src.updates)
-	must.Be(t, <-done, nil)
+	r.end(t)
 }

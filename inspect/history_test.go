@@ -14,6 +14,7 @@ func TestSharedHistoryStaysTheSame(t *testing.T) {
 	a.play(t, "0 up; queue 11 12 13\n10 queue 12 13")
 	first := a.locks.get(a.id).Observed.History
 	a.play(t, "14 queue 13\n history: grants 2, handovers 2, holds 1, waits 2")
+	must.Equal(t, a.next(t).History(a.id).Grants, 2, "grants in a snapshot")
 	must.True(t, first.Grants == 1 && len(first.Recent) == 1 && first.Holds.Count == 0, first)
 }
 
@@ -30,25 +31,21 @@ func TestHistoriesOfFormerLocksAreBounded(t *testing.T) {
 	for i := range 2 * formerLocks {
 		come([]string{"/a", "/b"}[i%2], 2)
 	}
-	if len(a.former) != 3 || len(a.tracks) != 3 {
-		t.Errorf("%d former locks, %d histories of three", len(a.former), len(a.tracks))
-	}
+	must.Same(t, []int{len(a.former), len(a.tracks)}, []int{3, 3}, "former locks, histories")
 	for i := range 2 * formerLocks {
 		come("/"+strconv.Itoa(i), 3)
 	}
-	if len(a.former) > formerLocks || len(a.tracks) > formerLocks {
-		t.Errorf("%d former locks, %d histories", len(a.former), len(a.tracks))
-	}
+	must.Same(t, []int{len(a.former), len(a.tracks)}, []int{1000, 1000}, "former locks, histories")
 }
 
 func TestPercentilesOfManySpans(t *testing.T) {
 	var d durations
 	for i := range 1000 {
 		d.add(time.Duration(i+1) * 10 * time.Millisecond)
-		if i == 19 && d.spans() != (Spans{Count: 20, P50: 100 * time.Millisecond, P99: 200 * time.Millisecond, Max: 200 * time.Millisecond}) {
-			t.Errorf("a few: %+v", d.spans())
+		if i == 19 {
+			must.Equal(t, d.spans(), Spans{20, 100 * time.Millisecond, 200 * time.Millisecond, 200 * time.Millisecond}, "a few")
 		}
 	}
 	d.add(48 * time.Hour)
-	must.Equal(t, d.spans(), Spans{Count: 1001, P50: 9510 * time.Millisecond, P99: 10 * time.Second, Max: 48 * time.Hour})
+	must.Equal(t, d.spans(), Spans{1001, 9510 * time.Millisecond, 10 * time.Second, 48 * time.Hour})
 }

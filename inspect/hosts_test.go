@@ -23,10 +23,8 @@ func TestHostsHaveNames(t *testing.T) {
 		rules = append(rules, rule)
 	}
 	for _, tt := range []struct {
-		name          string
-		client, host  string
-		want          inspect.Untrusted
-		nobodyIsAsked bool
+		name, client string
+		host, want   inspect.Untrusted // want is empty if no rule names the host
 	}{
 		{name: "an address", client: "10.0.3.7:50312", want: "billing-1"},
 		{name: "its network", client: "10.0.3.8:50312", want: "batch rack"},
@@ -36,28 +34,27 @@ func TestHostsHaveNames(t *testing.T) {
 		{name: "only written", host: "10.0.3.7", want: "billing-1"},
 		{name: "a pod", host: "orders-7d9f8b6c54-x2kqz", want: "pod orders/x2kqz"},
 		{name: "a pod behind an address", client: "10.9.9.9:1", host: "orders-7d9f8b6c54-x2kqz", want: "pod orders/x2kqz"},
-		{name: "all of it is matched", host: "x orders-7d9f8b6c54-x2kqz", nobodyIsAsked: true},
-		{name: "this host", client: "127.0.0.1:1", nobodyIsAsked: true},
-		{name: "a name that is not an address", host: "web-1", nobodyIsAsked: true},
-		{name: "unknown host", nobodyIsAsked: true},
+		{name: "all of it is matched", host: "x orders-7d9f8b6c54-x2kqz"},
+		{name: "this host", client: "127.0.0.1:1"},
+		{name: "a name that is not an address", host: "web-1"},
+		{name: "unknown host"},
 	} {
-		l := &inspect.Lock{ID: inspect.ID{Backend: "zk", Path: "/l"}, Holders: []inspect.Contender{{
-			Name: "x", State: inspect.Holding, Owner: inspect.Owner{Client: tt.client, Process: inspect.Process{Host: inspect.Untrusted(tt.host)}},
-		}}}
-		s := named(&inspect.Hosts{Rules: rules}, l)
-		got, ok := s.HostName(&l.Holders[0].Owner)
-		must.True(t, got == tt.want && ok != tt.nobodyIsAsked, tt.name, got, ok, "want", tt.want)
+		l := heldFrom(tt.client, tt.host)
+		got, ok := named(&inspect.Hosts{Rules: rules}, l).HostName(&l.Holders[0].Owner)
+		must.True(t, got == tt.want && ok == (tt.want != ""), tt.name, got, ok, "want", tt.want)
 	}
-	l := &inspect.Lock{ID: inspect.ID{Backend: "zk", Path: "/l"}, Holders: []inspect.Contender{{
-		Name: "x", State: inspect.Holding, Owner: inspect.Owner{Client: "10.0.3.7:1"},
-	}}}
-	text, err := json.Marshal(jsonform.Lock(named(&inspect.Hosts{Rules: rules}, l), l))
-	if want := `"host_name":{"name":"billing-1","from":"configuration"}`; err != nil || !strings.Contains(string(text), want) {
-		t.Errorf("%s is missing in %s, %v", want, text, err)
+	l := heldFrom("10.0.3.7:1", "")
+	text := func(hosts *inspect.Hosts) string {
+		return string(must.Have(json.Marshal(jsonform.Lock(named(hosts, l), l)))(t))
 	}
-	if text, err = json.Marshal(jsonform.Lock(named(nil, l), l)); err != nil || strings.Contains(string(text), "host_name") {
-		t.Errorf("without configured names: %s, %v", text, err)
-	}
+	must.Contain(t, text(&inspect.Hosts{Rules: rules}), `"host_name":{"name":"billing-1","from":"configuration"}`)
+	must.True(t, !strings.Contains(text(nil), "host_name"), text(nil))
+}
+
+func heldFrom(client string, host inspect.Untrusted) *inspect.Lock {
+	owner := inspect.Owner{Client: client, Process: inspect.Process{Host: host}}
+	holders := []inspect.Contender{{Name: "x", State: inspect.Holding, Owner: owner}}
+	return &inspect.Lock{ID: inspect.ID{Backend: "zk", Path: "/l"}, Holders: holders}
 }
 
 // named returns a snapshot of a lock with host names.
@@ -73,11 +70,11 @@ func TestInvalidHostRulesAreRejected(t *testing.T) {
 		{"10.0.0.1/33", "", "x"},
 		{"web-1", "", "x"},
 		{"", "(", "x"},
+		{"", "(a)", "{}"},
 		{"", "(?P<a>.*)", "{b}"},
 		{"10.0.0.1", "", "{a}"},
 	} {
-		if _, err := inspect.NewHostRule(r[0], r[1], r[2]); err == nil {
-			t.Errorf("%q is accepted", r)
-		}
+		_, err := inspect.NewHostRule(r[0], r[1], r[2])
+		must.True(t, err != nil, r, "is accepted")
 	}
 }

@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -26,12 +27,66 @@ func TestContendersAreFoundByTheirNames(t *testing.T) {
 	must.True(t, s.Is(second) && !s.Is(first) && !(&Subject{}).Is(&Contender{}))
 }
 
-func TestStepsOfFindingByTheirVerb(t *testing.T) {
-	f := Finding{Steps: []Step{{Verb: VerbWait, Why: "1"}, {Verb: VerbRelease, Why: "2"}, {Verb: VerbRelease, Why: "3"}}}
+func TestStepsAreTheAdvice(t *testing.T) {
+	f := Finding{Steps: []Step{
+		{Verb: VerbWait, Why: "wait"},
+		{Verb: VerbRelease, Why: "release it", Command: "lockscope release"},
+		{Verb: VerbRelease},
+		{Verb: VerbWait, Why: "aim"},
+		{Verb: VerbWait, Why: "zoom"},
+		{Verb: VerbWait, Why: "Ask"},
+		{Verb: VerbWait, Why: "`x`"},
+	}}
 	step, ok := f.Step(VerbRelease)
-	must.True(t, ok && step.Why == "2", step)
+	must.True(t, ok && step.Why == "release it", step)
 	_, ok = f.Step(VerbTTL)
 	must.True(t, !ok)
+	must.Equal(t, f.Advice(), "wait. Release it: lockscope release. Aim. Zoom. Ask. `x`")
+	f.Steps = f.Steps[1:2]
+	must.Equal(t, f.Advice(), "release it: lockscope release")
+	must.Same(t, f.Phrases(), []Phrase{{Text: "release it:"}, {Text: "lockscope release", Command: true}})
+}
+
+// These words are part of the JSON, which other programs read.
+func TestWordsOfTheJSON(t *testing.T) {
+	for _, tt := range []struct {
+		words []any
+		want  string
+	}{
+		{[]any{ZooKeeper, Redis}, "zookeeper redis"},
+		{[]any{Connected, Degraded, Down}, "connected degraded down"},
+		{[]any{ModeWatch, ModePush, ModePoll, ModeOnce}, "watch push poll once"},
+		{[]any{Independent, Sentinel, Cluster}, "independent sentinel cluster"},
+		{[]any{ServerUp, ServerDown, ServerUnknown, FaultOurs, FaultNoQuorum}, "up down unknown ours no-quorum"},
+		{[]any{RefusedForSave, RefusedForAOF, RefusedForReplicas, RefusedForMemory}, "save aof replicas memory"},
+		{[]any{EventAppeared, EventGone, EventWaiting}, "appeared gone waiting"},
+		{[]any{EventAcquired, EventHandover, EventChanged}, "acquired handover changed"},
+		{[]any{EventReleased, EventExpired, EventForced, EventEnded}, "released expired forced ended"},
+		{[]any{EventFinding, EventCleared, EventBackend, EventBlind}, "finding cleared backend blind"},
+		{[]any{ChangedMaster, ChangedLeader, Restarted, CertaintyUnknown}, "master leader restarted unknown"},
+		{[]any{VerbRelease, VerbTTL, VerbAsk, VerbKillClient, VerbSweep}, "release ttl ask kill-client sweep"},
+		{[]any{VerbWait, VerbRestart, VerbConfigure}, "wait restart configure"},
+		{[]any{Info, Warning, Critical}, "info warning critical"},
+		{[]any{KindMutex, KindRW, KindSemaphore}, "mutex rw semaphore"},
+		{[]any{KindElection, KindRedlock, KindUnknown}, "election redlock unknown"},
+		{[]any{StateFree, StateHeld, StateContended}, "free held contended"},
+		{[]any{StateSplit, StateMinority, StateUnknown}, "split minority unknown"},
+		{[]any{AspectLocks, AspectKind, AspectHolders, AspectWaiters}, "locks kind holders waiters"},
+		{[]any{AspectExpiry, AspectVotes, AspectWatches}, "expiry votes watches"},
+		{[]any{AspectSessions, AspectOwner, AspectServer, AspectChanges}, "sessions owner server changes"},
+	} {
+		must.Equal(t, strings.TrimSpace(fmt.Sprintln(tt.words...)), tt.want)
+	}
+	states := map[string]ContenderState{"": 0, "holding": Holding, "waiting": Waiting, "pending": Pending}
+	for word, state := range states {
+		var read ContenderState
+		must.Succeed(t, read.UnmarshalText([]byte(word)))
+		must.Equal(t, read, state, word)
+		must.Equal(t, state.String(), word)
+	}
+	must.Equal(t, ContenderState(9).String(), "ContenderState(9)")
+	err := new(ContenderState).UnmarshalText([]byte("dreaming\x1b"))
+	must.Equal(t, fmt.Sprint(err), `dreaming\u{1b} is not a state of a contender`)
 }
 
 func TestIDsAsText(t *testing.T) {

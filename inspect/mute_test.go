@@ -10,7 +10,6 @@ import (
 // A muted finding stays, marked as muted, until the mute ends. Other findings and locks are not
 // affected.
 func TestMuteLastsUntilItsEnd(t *testing.T) {
-	now := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 	o := NewObserver(func() time.Time { return now })
 	l := ID{"zk", "/l"}
 	found := []Finding{{Rule: "stuck-holder"}, {Rule: "herd"}}
@@ -23,4 +22,11 @@ func TestMuteLastsUntilItsEnd(t *testing.T) {
 	must.True(t, o.muted(ID{"zk", "/other"}, found, now)[0].Muted == nil, "another lock's finding is muted")
 	must.True(t, o.muted(l, found, now.Add(time.Hour))[0].Muted == nil, "the mute does not end")
 	must.True(t, !sameFindings(found, got), "a mute does not count as a change")
+
+	a := applying(t)
+	a.Diagnose(testRules(), time.Minute)
+	a.send(0, Update{Put: []*Lock{queueOf(t, "11 12")}, Backend: zkUp})
+	a.Mute([]Mute{{Lock: a.id, Rule: "past 0", Muted: Muted{Until: a.at.Add(time.Hour)}}})
+	a.onBeat(a.at)
+	must.True(t, a.locks.get(a.id).Findings[0].Muted != nil, "a mute shows only after the next change")
 }

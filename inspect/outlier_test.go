@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/each"
 	"github.com/lockscope/lockscope/internal/must"
 )
 
@@ -66,37 +67,23 @@ func TestOutliers(t *testing.T) {
 				got = append(got, fmt.Sprintf("%s %d of %s, %d peers with %d", o.Owner, o.Entries, o.Under, o.Peers, o.Usual))
 			}
 		}
-		expect(t, name, strings.Join(got, "; "), tt.want)
+		must.Equal(t, strings.Join(got, "; "), tt.want, name)
 	}
 }
 
 // Rules see a backend's outliers while the observer watches, until there are none.
 func TestOutliersReachTheRules(t *testing.T) {
-	src := script{make(chan Update)}
-	o := NewObserver(func() time.Time { return now }, src)
-	o.Diagnose([]Rule{{Name: "outlier-client", Backend: func(b *Backend, _ time.Time) (found []Finding) {
-		for _, l := range b.Outliers {
-			found = append(found, Finding{Rule: "outlier-client", Severity: Info, Message: l.Owner.String()})
-		}
-		return found
-	}}}, time.Minute)
-	sub := o.Subscribe()
-	defer sub.Close()
-	done := make(chan error)
-	go func() { done <- o.Run(t.Context()) }()
-	src.updates <- Update{Put: heldBy("/locks/", append(slices.Repeat([]int{1}, 20), 60)...), Backend: zkUp}
-	for {
-		s := must.Have(sub.Next(t.Context()))(t)
-		if b := s.Backend("zk"); b != nil && len(b.Findings) == 1 && b.Findings[0].Message == "w21" {
-			break
-		}
-	}
+	r := runs(t, func() time.Time { return now }, Rule{Name: "outlier", Backend: func(b *Backend, _ time.Time) []Finding {
+		return each.Of(b.Outliers, func(l Outlier) Finding { return Finding{Rule: "outlier", Severity: Info, Message: l.Owner.String()} })
+	}})
+	r.send <- Update{Put: heldBy("/locks/", append(slices.Repeat([]int{1}, 20), 60)...), Backend: zkUp}
+	r.await(t, func(s *Snapshot) bool {
+		b := s.Backend("zk")
+		return b != nil && len(b.Findings) == 1 && b.Findings[0].Message == "w21"
+	})
 	for i := range 20 {
-		src.updates <- Update{Gone: []ID{{"zk", fmt.Sprintf("/locks/20-%d", i)}}}
+		r.send <- Update{Gone: []ID{{"zk", fmt.Sprintf("/locks/20-%d", i)}}}
 	}
-	close(src.updates)
-	must.Be(t, <-done, nil)
-	if b := o.Snapshot().Backend("zk"); len(b.Findings) != 0 {
-		t.Errorf("with 40 of them left: %+v", b.Findings)
-	}
+	r.end(t)
+	must.Equal(t, len(r.Snapshot().Backend("zk").Findings), 0, "with 40 of them left")
 }

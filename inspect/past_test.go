@@ -42,6 +42,11 @@ func (f *filmed) turns(i int) {
 
 func holderAt(p *Past, id ID, at time.Time) string {
 	s, _ := p.At(at)
+	return nameOfHolder(s, id)
+}
+
+// nameOfHolder is empty without a snapshot, a lock, or a holder.
+func nameOfHolder(s *Snapshot, id ID) string {
 	if s == nil || s.Lock(id) == nil || len(s.Lock(id).Holders) == 0 {
 		return ""
 	}
@@ -72,15 +77,18 @@ func TestPastMomentsAreExact(t *testing.T) {
 	for range 20 {
 		f.at = f.at.Add(1500 * time.Millisecond)
 		f.turns(1)
-		want[f.at] = f.Snapshot().Lock(id).Holders[0].Name.String()
+		want[f.at] = nameOfHolder(f.Snapshot(), id)
 	}
 	for at, name := range want {
 		must.Equal(t, holderAt(f.past, id, at), name, at)
 		must.Equal(t, holderAt(f.past, id, at.Add(1400*time.Millisecond)), name, "until the next")
 	}
-	if s, _ := f.past.At(f.past.From().Add(-time.Millisecond)); s != nil {
-		t.Error("a snapshot from before the first moment")
-	}
+	var since []time.Time
+	f.past.Of(id, now.Add(4*time.Second), func(at time.Time, _ *Lock) { since = append(since, at) })
+	must.Equal(t, len(since), 19, "versions since 4 s")
+	must.Equal(t, since[0], now.Add(3*time.Second), "the first of them")
+	s, _ := f.past.At(f.past.From().Add(-time.Millisecond))
+	must.Equal(t, s, nil, "a snapshot from before the first moment")
 }
 
 // Changes within a step become one version. The state before a quiet time stays the same.
@@ -92,7 +100,7 @@ func TestChangesWithinStepAreMerged(t *testing.T) {
 		f.at = f.at.Add(10 * time.Millisecond)
 		f.turns(1)
 	}
-	quiet, last := f.at, f.Snapshot().Lock(id).Holders[0].Name.String()
+	quiet, last := f.at, nameOfHolder(f.Snapshot(), id)
 	f.at = f.at.Add(time.Minute)
 	f.turns(1)
 	must.Equal(t, holderAt(f.past, id, quiet.Add(30*time.Second)), last, "holder in the quiet time")
@@ -106,7 +114,7 @@ func TestNoisyLockLeavesQuietHistoryAlone(t *testing.T) {
 	f := film(NewPast(10*time.Minute, 100*time.Millisecond, budget))
 	quiet := curatorLock(2, 0).ID
 	f.turns(2)
-	first := f.Snapshot().Lock(quiet).Holders[0].Name.String()
+	first := nameOfHolder(f.Snapshot(), quiet)
 	start := f.at
 	for i := range 3000 {
 		f.at = f.at.Add(100 * time.Millisecond)
@@ -115,17 +123,14 @@ func TestNoisyLockLeavesQuietHistoryAlone(t *testing.T) {
 		}
 		f.turns(1)
 	}
-	second := f.Snapshot().Lock(quiet).Holders[0].Name.String()
+	second := nameOfHolder(f.Snapshot(), quiet)
 	must.Equal(t, holderAt(f.past, quiet, start.Add(time.Minute)), first, "first holder of the quiet lock")
-	if got := holderAt(f.past, quiet, start.Add(4*time.Minute)); got != second || first == second {
-		t.Errorf("the quiet lock's second holder is %q, want %q", got, second)
-	}
+	must.Equal(t, holderAt(f.past, quiet, start.Add(4*time.Minute)), second, "second holder of the quiet lock")
+	must.True(t, first != second, "the quiet lock was not handed over")
 	expectBytes(t, f.past, budget)
-	if _, about := f.past.At(start.Add(50 * time.Second)); about != 1 {
-		t.Errorf("%d locks are approximate, want the busy one", about)
-	}
-	if _, about := f.past.At(f.at); about != 0 {
-		t.Error("the newest moment is not exact")
+	for at, want := range map[time.Time]int{start.Add(50 * time.Second): 1, f.at: 0} { // only the busy one
+		_, about := f.past.At(at)
+		must.Equal(t, about, want, "approximate locks at", at)
 	}
 }
 
@@ -145,14 +150,11 @@ func TestKeptStatesAreLimited(t *testing.T) {
 		f.receive(Update{Backend: &b, Sessions: table, AllSessions: true, Put: []*Lock{curatorLock(i%300, i)}})
 	}
 	p := f.past
-	if n := len(p.states); n < statesKept/4 || n > statesKept {
-		t.Errorf("%d states kept", n)
-	}
+	must.True(t, len(p.states) >= 250 && len(p.states) <= 1000, len(p.states), "states kept")
 	expectBytes(t, p, budget)
-	at := now.Add(2000 * time.Second)
-	if s, _ := p.At(at); s.Backends[0].Cost.Requests < 999 || s.Backends[0].Cost.Requests > 1600 {
-		t.Errorf("a state from another time: %d", s.Backends[0].Cost.Requests)
-	}
+	s, _ := p.At(now.Add(2000 * time.Second))
+	made := s.Backends[0].Cost.Requests
+	must.True(t, made >= 999 && made <= 1600, "a state from another time:", made)
 }
 
 func TestOldVersionsAreDropped(t *testing.T) {
@@ -161,15 +163,16 @@ func TestOldVersionsAreDropped(t *testing.T) {
 		f.at = f.at.Add(time.Second)
 		f.turns(1)
 	}
-	if n := len(f.past.locks[curatorLock(1, 0).ID].versions); n > 70 {
-		t.Errorf("%d versions kept for a minute", n)
-	}
-	if s, _ := f.past.At(f.past.From().Add(-time.Second)); s != nil {
-		t.Error("a snapshot from before the kept past")
-	}
-	if kept := f.past.To().Sub(f.past.From()); kept < time.Minute || kept > 65*time.Second {
-		t.Errorf("%v kept", kept)
-	}
+	n := len(f.past.locks[curatorLock(1, 0).ID].versions)
+	must.True(t, n >= 60 && n <= 70, n, "versions kept for a minute")
+	kept := f.past.To().Sub(f.past.From())
+	must.True(t, kept >= time.Minute && kept <= 65*time.Second, kept, "kept")
+	f.at = f.at.Add(2 * time.Minute)
+	f.receive(Update{Backend: zkUp, Gone: []ID{curatorLock(1, 0).ID}})
+	must.True(t, len(f.past.locks) == 1 && len(f.past.states) <= 1, "all was dropped but the last version")
+	f.at = f.at.Add(2 * time.Minute)
+	f.receive(Update{Backend: zkUp})
+	must.Equal(t, len(f.past.locks), 0, "locks without versions")
 }
 
 // Applying the differences between its moments restores a snapshot, so a past can be saved as a
@@ -233,7 +236,9 @@ func TestDifferencesOfTables(t *testing.T) {
 	after := tab.share()
 	var put, gone []string
 	after.differing(&before, func(page) {}, func(l *Lock) { put = append(put, l.ID.Path) }, func(id ID) { gone = append(gone, id.Path) })
-	if len(put) != 2+2*pageSize || !slices.Equal(put[:2], []string{"/00001", "/00004"}) || !slices.Equal(gone, []string{"/00008"}) {
-		t.Errorf("%d put, first %v, gone %v", len(put), put[:min(3, len(put))], gone)
-	}
+	must.Equal(t, len(put), 2+2*pageSize, "put")
+	must.Same(t, put[:2], []string{"/00001", "/00004"}, "put first")
+	must.Same(t, gone, []string{"/00008"}, "gone")
+	changes := (&Snapshot{locks: after}).Changes(&Snapshot{locks: before})
+	must.Equal(t, len(changes), len(put)+len(gone), "changes")
 }

@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -39,7 +40,7 @@ func TestFilm(t *testing.T) {
 	err := o.Film(time.Second, func(emit func(Update)) error {
 		for i, after := range []time.Duration{0, 100 * time.Millisecond, 200 * time.Millisecond, 1500 * time.Millisecond, time.Minute} {
 			at = now.Add(after)
-			l := queueOf(t, []string{"11 12", "12 13", "13 14", "14 15", "15 16"}[i])
+			l := queueOf(t, fmt.Sprint(11+i, " ", 12+i))
 			l.ReadAt = at
 			emit(Update{Backend: zkUp, Put: []*Lock{l}})
 		}
@@ -50,20 +51,14 @@ func TestFilm(t *testing.T) {
 		last = s
 	})
 	must.Succeed(t, err)
-	for i, d := range taken {
-		if i > 0 && i < len(taken)-1 && d-taken[i-1] < time.Second {
-			t.Errorf("snapshots less than a step apart: %v", taken)
-		}
+	for i := 1; i < len(taken)-1; i++ {
+		must.True(t, taken[i]-taken[i-1] >= time.Second, "snapshots less than a step apart:", taken)
 	}
 	must.True(t, taken[0] == 0 && taken[len(taken)-1] == time.Minute && len(taken) >= 4, "snapshots at", taken)
-	if i := slices.IndexFunc(taken, func(d time.Duration) bool { return d > 0 }); taken[i] >= 1500*time.Millisecond {
-		t.Errorf("changes of the first step appear in the second: %v", taken)
-	}
-	if !slices.ContainsFunc(taken, func(d time.Duration) bool { return d > 11*time.Second && d < time.Minute }) {
-		t.Errorf("no snapshot for a finding that depends on time alone: %v", taken)
-	}
-	want := queueOf(t, "15 16")
-	if l := last.Lock(want.ID); events < 5 || l.Holders[0].Name != want.Holders[0].Name {
-		t.Errorf("%d events, last holders %+v", events, l.Holders)
-	}
+	second := slices.IndexFunc(taken, func(d time.Duration) bool { return d > 0 })
+	must.True(t, taken[second] < 1500*time.Millisecond, "changes of the first step appear in the second:", taken)
+	waited := func(d time.Duration) bool { return d > 11*time.Second && d < time.Minute }
+	must.True(t, slices.ContainsFunc(taken, waited), "no snapshot for a finding that depends on time alone:", taken)
+	must.True(t, events >= 5, "only", events, "events")
+	must.Equal(t, outline(last.Lock(ID{"zk", "/l"})), outline(queueOf(t, "15 16")), "at the end")
 }

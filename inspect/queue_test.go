@@ -1,18 +1,52 @@
 package inspect
 
 import (
+	"cmp"
 	"fmt"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
-	"github.com/lockscope/lockscope/inspect/recipe"
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-const guid = "0c4f1b2e9d8a4f6fb1f0a7c3d5e60718"
+// What begins the names of kazoo's and Curator's nodes.
+const (
+	guid      = "0c4f1b2e9d8a4f6fb1f0a7c3d5e60718"
+	curatorID = "_c_0c4f1b2e-9d8a-4f6f-b1f0-a7c3d5e60718-"
+)
 
 func node(name string, session int64) Znode {
 	return Znode{Name: name, Known: true, EphemeralOwner: session, Czxid: session, Created: now}
+}
+
+// children parses nodes like NAME, NAME/SESSION, NAME/SESSION@CZXID, and any of these with =DATA. NAME/? was only
+// listed. #7 is a number of ten digits, and KAZOO and CURATOR- are the libraries' prefixes.
+func children(t *testing.T, words string) (nodes []Znode) {
+	t.Helper()
+	words = strings.NewReplacer("KAZOO", guid, "CURATOR-", curatorID).Replace(words)
+	for _, word := range strings.Fields(words) {
+		name, owner, _ := strings.Cut(word, "/")
+		owner, data, hasData := strings.Cut(owner, "=")
+		owner, czxid, dated := strings.Cut(owner, "@")
+		if prefix, number, numbered := strings.Cut(name, "#"); numbered {
+			name = fmt.Sprintf("%s%010s", prefix, number)
+		}
+		if owner == "?" {
+			nodes = append(nodes, Znode{Name: name})
+			continue
+		}
+		z := node(name, numberOf(t, cmp.Or(owner, "0")))
+		if dated {
+			z.Czxid = numberOf(t, czxid)
+		}
+		if hasData {
+			z.Data = []byte(data)
+		}
+		nodes = append(nodes, z)
+	}
+	return nodes
 }
 
 func directoryLock(id ID, children []Znode, readAt time.Time) *Lock {
@@ -20,122 +54,120 @@ func directoryLock(id ID, children []Znode, readAt time.Time) *Lock {
 	return l
 }
 
-func TestDirectoryLockOrdersHoldersAndWaiters(t *testing.T) {
-	l := directoryLock(ID{"zk", "/l"}, []Znode{
-		node(guid+"__lock__0000000002", 12),
-		node("README", 0),
-		node(guid+"__lock__0000000000", 10),
-		node(guid+"__lock__0000000001", 11),
-	}, now)
-	if l.Recipe != "kazoo" || l.Kind != KindMutex || l.State != StateContended || l.Confidence != recipe.Certain {
-		t.Fatalf("lock %+v", l)
+// outline writes a lock as its library, kind, state and certainty, with the labels or sessions of its holders and
+// waiters.
+func outline(l *Lock) string {
+	if l == nil {
+		return "none"
 	}
-	if len(l.Holders) != 1 || l.Holders[0].Owner.Session != 10 || l.Holders[0].BlockedBelow != 2 {
-		t.Errorf("holders %+v", l.Holders)
+	words := []string{l.Recipe, string(l.Kind)}
+	if l.KindConfidence != "" {
+		words = append(words, "("+string(l.KindConfidence)+")")
 	}
-	for i, w := range l.Waiters {
-		before := fmt.Sprintf("%s__lock__%010d", guid, i)
-		if w.Owner.Session != int64(11+i) || w.Watches.Raw() != before || int(w.BlockedBelow) != 1-i {
-			t.Errorf("waiter %d: %+v", i, w)
+	words = append(words, string(l.State), string(l.Confidence)+":")
+	for c := range l.Contenders() {
+		if len(l.Waiters) > 0 && c == &l.Waiters[0] {
+			words = append(words, "<")
 		}
+		words = append(words, cmp.Or(c.Owner.Label.Raw(), strconv.FormatInt(c.Owner.Session, 10)))
+	}
+	return strings.TrimSpace(strings.Join(words, " "))
+}
+
+func TestDirectoriesOfLocks(t *testing.T) {
+	for _, s := range sections(t, "testdata/directories.txt")[1:] {
+		lines := strings.Split(strings.TrimSpace(s.text), "\n")
+		path, nodes, _ := strings.Cut(lines[0], ": ")
+		must.Equal(t, outline(directoryLock(ID{"zk", path}, children(t, nodes), now)), lines[1], s.title)
+	}
+}
+
+// A directory that counts its creations proves that the server gave a number. So does the order of creation.
+func TestNumbersThatNoServerGave(t *testing.T) {
+	for _, tt := range []struct {
+		nodes   string
+		created int64
+		want    string
+	}{
+		{"web-#8080/1", 0, "sequential mutex held possible: 1"},
+		{"web-#8080/1", 8081, "sequential mutex held possible: 1"},
+		{"web-#8080/1", 8080, "none"},
+		{"web-#8080/1 web-#1/2@3", 2, "none"}, // other nodes with this prefix are no contenders, either
+		{"KAZOO__lock__#8080/1", 2, "kazoo mutex held certain: 1"},
+		{"web--2147483648/1", 1 << 31, "sequential mutex held possible: 1"},
+		{"web--2147483648/1", 1<<31 - 1, "none"},
+		{"web-#1/5@5 web-#2/4@4", 0, "none"}, // the later number was created first
+		{"web-#1/5@5 api-#1/4@4", 0, "sequential mutex contended possible: 4 < 5"},
+	} {
+		l, _ := Directory{Children: children(t, tt.nodes), Created: tt.created}.Lock(ID{"zk", "/l"}, now)
+		must.Equal(t, outline(l), tt.want, tt.nodes, "of", tt.created)
+	}
+}
+
+func TestWaitersFollowEachOther(t *testing.T) {
+	l := lockOf(t, "KAZOO__lock__#0/10 KAZOO__lock__#1/11 KAZOO__lock__#2/12")
+	must.Equal(t, l.Holders[0].BlockedBelow, 2, "blocked by the holder")
+	for i, w := range l.Waiters {
+		must.Equal(t, w.Watches.Raw(), fmt.Sprintf("%s__lock__%010d", guid, i), "watched by waiter", i)
+		must.Equal(t, int(w.BlockedBelow), 1-i, "blocked by waiter", i)
 	}
 }
 
 // A directory at the largest sequence number repeats it, so these nodes are ordered by czxid.
 func TestEqualNumbersGoByCzxid(t *testing.T) {
-	other := "f" + guid[1:]
-	l := directoryLock(ID{"zk", "/l"}, []Znode{
-		node(guid+"__lock__2147483647", 12), node(other+"__lock__2147483647", 10), node(guid+"__lock__2147483646", 11),
-	}, now)
-	if got := l.Holders[0].Owner.Session; got != 11 || len(l.Waiters) != 2 {
-		t.Fatalf("held by session %d, %d waiters", got, len(l.Waiters))
-	}
-	if first, last := l.Waiters[0].Owner.Session, l.Waiters[1].Owner.Session; first != 10 || last != 12 {
-		t.Errorf("sessions %d and %d wait in this order, want their order of creation", first, last)
-	}
-}
-
-func TestReadersHoldTogether(t *testing.T) {
-	l := directoryLock(ID{"zk", "/l"}, []Znode{
-		node(guid+"__rlock__0000000000", 10), node(guid+"__rlock__0000000001", 11),
-		node(guid+"__lock__0000000002", 12), node(guid+"__rlock__0000000003", 13),
-	}, now)
-	if l.Kind != KindRW || len(l.Holders) != 2 || len(l.Waiters) != 2 {
-		t.Fatalf("%s with %d holders, %d waiters", l.Kind, len(l.Holders), len(l.Waiters))
-	}
-}
-
-func TestPlainSequentialNodesMustBeEphemeral(t *testing.T) {
-	id := ID{"zk", "/queue"}
-	items := directoryLock(id, []Znode{node("item-0000000001", 0), node("item-0000000002", 0)}, now)
-	must.Equal(t, items, nil, "persistent work items")
-	l := directoryLock(id, []Znode{node("foo0000000001", 7), node("item-0000000000", 0)}, now)
-	if l == nil || l.Recipe != "sequential" || l.Contention() != 1 || l.Confidence != recipe.Possible {
-		t.Errorf("lock of a tutorial: %+v", l)
-	}
-	must.Equal(t, directoryLock(id, []Znode{node("config", 0)}, now), nil, "no contenders")
+	l := lockOf(t, "KAZOO__lock__#2147483647/12 f"+guid[1:]+"__lock__#2147483647/10 KAZOO__lock__#2147483646/11")
+	must.Equal(t, outline(l), "kazoo mutex contended certain: 11 < 10 12")
 }
 
 func TestOtherChildrenAreNamed(t *testing.T) {
-	children := []Znode{node(guid+"__lock__0000000000", 10), node("_c_0c4f1b2e-9d8a-4f6f-b1f0-a7c3d5e60718-lock-0000000001", 11)}
+	nodes := children(t, "KAZOO__lock__#0/10 CURATOR-lock-#1/11 KAZOO__lock__#2 item-#3")
 	for i := range 20 {
-		children = append(children, node(fmt.Sprintf("note-%02d", i), 0))
+		nodes = append(nodes, node(fmt.Sprintf("note-%02d", i), 0))
 	}
-	children = append(children, node(guid+"__lock__0000000002", 0), node("item-0000000003", 0))
-	l := directoryLock(ID{"zk", "/l"}, children, now)
-	if len(l.Aliens) != 16 || l.Aliens[0] != "item-0000000003" || l.Aliens[15] != "note-14" {
-		t.Errorf("aliens %v", l.Aliens)
-	}
-	if l.Recipe != "kazoo" || l.Waiters[0].Recipe != "curator" || l.Holders[0].Recipe != "" || l.Waiters[0].Persistent || !l.Waiters[1].Persistent {
-		t.Errorf("%+v", l)
-	}
+	l := directoryLock(ID{"zk", "/l"}, nodes, now)
+	must.Equal(t, len(l.Aliens), 16)
+	must.Same(t, []Untrusted{l.Aliens[0], l.Aliens[15]}, []Untrusted{"item-0000000003", "note-14"}, "first and last")
+	must.Equal(t, outline(l), "kazoo mutex contended certain: 10 < 11 0")
+	must.Equal(t, l.Holders[0].Recipe+l.Waiters[0].Recipe, "curator", "the only other recipe")
+	must.True(t, !l.Waiters[0].Persistent && l.Waiters[1].Persistent, "persistent", l.Waiters)
 }
 
 func TestUnwatchedSequentialNodesAreARegistry(t *testing.T) {
-	id := ID{"zk", "/services"}
+	const first, second = "/services/s-0000000000", "/services/s-0000000001"
+	unknown := []Confirmation{Unconfirmed, Unconfirmed}
 	read := func(at time.Duration) *Lock {
-		return directoryLock(id, []Znode{node("s-0000000000", 1), node("s-0000000001", 2), node("s-0000000002", 3)}, now.Add(at))
+		return directoryLock(ID{"zk", "/services"}, children(t, "s-#0/1 s-#1/2 s-#2/3"), now.Add(at))
 	}
 	for _, tt := range []struct {
-		name   string
-		table  map[string][]int64
-		second Confirmation
-		third  Confirmation
+		name  string
+		table map[string][]int64
+		want  []Confirmation
 	}{
-		{"no watches", nil, Unconfirmed, Unconfirmed},
-		{"a stranger watches", map[string][]int64{"/services/s-0000000000": {99}, "/services": {1}}, Unconfirmed, Unconfirmed},
-		{"a node watches itself", map[string][]int64{"/services/s-0000000001": {2}}, Unconfirmed, Unconfirmed},
-		{"they watch each other", map[string][]int64{"/services/s-0000000000": {2}}, Confirmed, Missing},
+		{"no watches", nil, unknown},
+		{"a stranger watches", map[string][]int64{first: {99}, "/services": {1}}, unknown},
+		{"a node watches itself", map[string][]int64{second: {2}}, unknown},
+		{"they watch each other", map[string][]int64{first: {2}}, []Confirmation{Confirmed, Missing}},
 	} {
 		before, after := read(0), read(2*time.Second)
 		confirmWatches(before, &WatchTable{Backend: "zk", ReadAt: now.Add(time.Second), Sessions: tt.table})
 		carry(before, after, 0, false)
-		if after.Waiters[0].Watch != tt.second || after.Waiters[1].Watch != tt.third {
-			t.Errorf("%s: %v, %v", tt.name, after.Waiters[0].Watch, after.Waiters[1].Watch)
-		}
+		must.Same(t, watchesOf(after), tt.want, tt.name)
 	}
 }
 
-// Numbered nodes that no session owns are a lock only if a name says so.
-func TestKeptNodesNeedANameOfALock(t *testing.T) {
-	for path, want := range map[string]bool{"/app/lock": true, "/app/orders": false} {
-		l := directoryLock(ID{"zk", path}, []Znode{node("n-0000000000", 0)}, now)
-		must.Equal(t, l != nil, want, path)
-	}
-	must.True(t, directoryLock(ID{"zk", "/app/orders"}, []Znode{node("lock-0000000000", 0)}, now) != nil, "a node's name")
-}
-
-func TestPlainReadersAndAnotherLibrarysData(t *testing.T) {
-	l := directoryLock(ID{"zk", "/l"}, []Znode{node("read-0000000000", 1), node("read-0000000001", 2), node("write-0000000002", 3)}, now)
-	if l.Recipe != "madelson" || l.Confidence != recipe.Possible || l.Kind != KindRW || len(l.Holders) != 2 {
-		t.Errorf("%+v", l)
-	}
-	labelled := node("read-0000000000", 1)
-	labelled.Data = []byte("web-1")
-	l = directoryLock(ID{"zk", "/l"}, []Znode{labelled, node("read-0000000001", 2), node("write-0000000002", 3)}, now)
-	if l.Recipe != "sequential" || l.Kind != KindRW || len(l.Holders) != 2 || l.Holders[0].Owner.Label != "web-1" {
-		t.Errorf("%+v", l)
-	}
+// A client that writes also reads at once, unless its reader turns out to be another thread that waits for its writer.
+func TestReadersOfTheWriterMayWait(t *testing.T) {
+	l := lockOf(t, "CURATOR-__WRIT__#1/7@1 CURATOR-__READ__#2/7@2 CURATOR-__READ__#3/7@3")
+	must.Equal(t, outline(l), "curator rw held certain: 7 7 7")
+	must.True(t, l.Watched(), "a reader that may wait is not looked for in tables of watches")
+	writer := l.Node(&l.Holders[0])
+	waits := &WatchTable{Backend: "zk", ReadAt: now.Add(WatchSettle), Sessions: map[string][]int64{writer: {7}}}
+	confirmWatches(l, &WatchTable{Backend: "zk", ReadAt: waits.ReadAt})
+	must.Equal(t, l.State, StateHeld, "without watches")
+	confirmWatches(l, waits)
+	must.Equal(t, outline(l), "curator rw contended certain: 7 < 7 7")
+	must.Equal(t, l.Holders[0].BlockedBelow, 2, "blocked by the writer")
+	must.Equal(t, l.Predecessor(&l.Waiters[1]), writer, "watched by the last reader")
 }
 
 func FuzzDirectory(f *testing.F) {
@@ -150,42 +182,4 @@ func FuzzDirectory(f *testing.F) {
 		}
 		NodeLock(ID{"zk", "/" + a}, node(b, one), true, now)
 	})
-}
-
-// A directory whose path suggests an election is one, whatever library queues there.
-func TestElectionsByTheirPath(t *testing.T) {
-	candidate := []Znode{node(guid+"__lock__0000000011", 11), node(guid+"__lock__0000000012", 12)}
-	for path, want := range map[string]Kind{"/app/leader": KindElection, "/app/leader-election": KindElection, "/app/orders": KindMutex, "/leaderboard": KindMutex} {
-		if l := directoryLock(ID{"zk", path}, candidate, now); l == nil || l.Kind != want {
-			t.Errorf("%s: %+v, want %s", path, l, want)
-		}
-	}
-	must.Equal(t, directoryLock(ID{"zk", "/app/leader"}, candidate, now).KindConfidence, recipe.Possible)
-	readers := []Znode{node(guid+"__rlock__0000000011", 11)}
-	must.Equal(t, directoryLock(ID{"zk", "/app/leader"}, readers, now).Kind, KindRW, "kind of a lock with readers")
-}
-
-// Curator's LeaderLatch has its own node name. A LeaderSelector uses a mutex's node name, and
-// without an id also its data.
-func TestCuratorsElections(t *testing.T) {
-	const protected = "_c_0c4f1b2e-9d8a-4f6f-b1f0-a7c3d5e60718-"
-	of := func(token string, data []byte) []Znode {
-		return []Znode{{Name: protected + token + "0000000001", Known: true, Data: data, EphemeralOwner: 7, Created: now}}
-	}
-	for name, tt := range map[string]struct {
-		nodes []Znode
-		kind  Kind
-		sure  recipe.Confidence
-	}{
-		"a latch":               {of("latch-", []byte("id")), KindElection, recipe.Certain},
-		"a revocable mutex":     {of("lock-", []byte{}), KindMutex, ""},
-		"a mutex":               {of("lock-", []byte("10.0.0.1")), KindMutex, ""},
-		"a selector with an id": {of("lock-", []byte("worker-1")), KindMutex, ""},
-		"a writer":              {of("__WRIT__", []byte{}), KindRW, ""},
-	} {
-		l := directoryLock(ID{"zk", "/app/jobs"}, tt.nodes, now)
-		if l == nil || l.Kind != tt.kind || l.KindConfidence != tt.sure {
-			t.Errorf("%s: %+v, want %s (%s)", name, l, tt.kind, tt.sure)
-		}
-	}
 }

@@ -85,5 +85,5 @@ func TestServerChangeBecomesAnEvent(t *testing.T) {
 	is.Servers = []Server{{Addr: "a", Role: "follower"}, {Addr: "b", Role: "leader"}}
 	a.send(0, Update{Backend: &was})
 	a.send(1, Update{Backend: &is})
-	expect(t, "another leader", a.reports(t), "changed")
+	must.Equal(t, a.reports(t), "changed", "another leader")
 }

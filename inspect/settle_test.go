@@ -34,7 +34,7 @@ func TestSingleLookReportsTransientFindings(t *testing.T) {
 	look := halfway{"x", now}
 	s := ran(t, now, func(o *Observer) { o.Diagnose(look.rules(), time.Hour) },
 		Update{Put: []*Lock{queueOf(t, "11 12")}}, Update{Backend: zkOnce})
-	expect(t, "at the end", rulesOf(s.Lock(ID{"zk", "/l"})), "halfway")
+	must.Equal(t, rulesOf(s.Lock(ID{"zk", "/l"})), "halfway", "at the end")
 }
 
 // No state is kept about locks without findings.
@@ -42,57 +42,46 @@ func TestSuspicionsAreForgotten(t *testing.T) {
 	a := applying(t)
 	a.halfway = halfway{"x", now}
 	a.Diagnose(a.halfway.rules(), time.Hour)
-	other := queueAt(t, "/other", "11 12")
-	a.send(0, Update{Put: []*Lock{queueOf(t, "11 12"), other}, Backend: zkUp})
-	if s := &a.suspicions; len(s.of) != 2 || len(s.due) != 2 {
-		t.Fatalf("%d suspected locks, %d due", len(s.of), len(s.due))
-	}
+	a.send(0, Update{Put: []*Lock{queueOf(t, "11 12"), queueAt(t, "/other", "11 12")}, Backend: zkUp})
+	s := &a.suspicions
+	must.Same(t, []int{len(s.of), len(s.due)}, []int{2, 2}, "suspected, due")
 	a.evidence = ""
-	again := *other
-	again.ReadAt = now.Add(SettleFor)
-	a.send(1, Update{Gone: []ID{{"zk", "/l"}}, Put: []*Lock{&again}})
+	a.send(1, Update{Gone: []ID{{"zk", "/l"}}, Put: []*Lock{at(queueAt(t, "/other", "11 12"), 1)}})
 	a.onBeat(now.Add(SettleFor))
-	if s := &a.suspicions; len(s.of) != 0 || len(s.due) != 0 || len(s.queued) != 0 {
-		t.Errorf("%d suspected locks, %d due, %d queued", len(s.of), len(s.due), len(s.queued))
-	}
+	must.Same(t, []int{len(s.of), len(s.due), len(s.queued)}, []int{0, 0, 0}, "suspected, due, queued")
 }
 
 func TestTwoLooksKeepOnlyLastingFindings(t *testing.T) {
-	look := func(fs ...Finding) *Snapshot {
+	id := ID{"zk", "/l"}
+	look := func(found []Finding) *Snapshot {
 		l := queueOf(t, "11 12")
-		l.Findings = fs
+		l.Findings = found
 		return NewSnapshot(now, nil, []*Lock{l})
 	}
 	passing := func(rule string) bool { return rule == "passes" }
-	about := func(rule, contender string) Finding {
-		return Finding{Rule: rule, Subject: Subject{Contender: Untrusted(contender)}}
+	about := func(rule, contender string) []Finding {
+		return []Finding{{Rule: rule, Subject: Subject{Contender: Untrusted(contender)}}}
 	}
-	votes := func(says string) Finding {
-		return Finding{Rule: "passes", Evidence: map[string]any{"masters": []map[string]any{{"addr": "r1", "says": says}}}}
+	votes := func(says string) []Finding {
+		return []Finding{{Rule: "passes", Evidence: map[string]any{"masters": []map[string]any{{"addr": "r1", "says": says}}}}}
 	}
-	for _, c := range []struct {
-		name           string
-		before, after  Finding
-		want           int
-		nothingAtFirst bool
+	for name, tt := range map[string]struct {
+		before, after []Finding
+		want          int
 	}{
-		{name: "it lasts", before: about("passes", "a"), after: about("passes", "a"), want: 1},
-		{name: "another subject", before: about("passes", "a"), after: about("passes", "b")},
-		{name: "it is new", after: about("passes", "a"), nothingAtFirst: true},
-		{name: "a lasting state needs no second read", after: about("stays", "a"), nothingAtFirst: true, want: 1},
-		{name: "the same votes", before: votes("x"), after: votes("x"), want: 1},
-		{name: "the votes of another attempt", before: votes("x"), after: votes("y")},
+		"it lasts":                             {about("passes", "a"), about("passes", "a"), 1},
+		"another subject":                      {about("passes", "a"), about("passes", "b"), 0},
+		"it is new":                            {nil, about("passes", "a"), 0},
+		"a lasting state needs no second read": {nil, about("stays", "a"), 1},
+		"a lasting state of another contender": {about("passes", "a"), about("stays", "b"), 1},
+		"the same votes":                       {votes("x"), votes("x"), 1},
+		"the votes of another attempt":         {votes("x"), votes("y"), 0},
+		"votes that were not evidence before":  {about("passes", ""), votes("y"), 0},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			before, after := look(c.before), look(c.after)
-			if c.nothingAtFirst {
-				before = NewSnapshot(now, nil, nil)
-			}
-			id := queueOf(t, "11").ID
-			if got := after.Lasting(before, passing).Lock(id).Findings; len(got) != c.want {
-				t.Errorf("%d findings: %+v, want %d", len(got), got, c.want)
-			}
-			must.Equal(t, len(after.Lock(id).Findings), 1, "the later snapshot was changed")
-		})
+		after := look(tt.after)
+		must.Equal(t, len(after.Lasting(look(tt.before), passing).Lock(id).Findings), tt.want, name)
+		inNewLock := after.Lasting(NewSnapshot(now, nil, nil), passing).Lock(id).Findings
+		must.Equal(t, len(inNewLock) == 0, passing(tt.after[0].Rule), name, "in a new lock")
+		must.Equal(t, len(after.Lock(id).Findings), 1, name, "in the later snapshot itself")
 	}
 }

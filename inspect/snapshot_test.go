@@ -32,14 +32,10 @@ func TestTableKeepsOrderAndOldVersions(t *testing.T) {
 		}
 	}
 	got := slices.Collect(tb.all())
-	if len(got) != len(model) || tb.len() != len(model) {
-		t.Fatalf("%d locks, len %d, want %d", len(got), tb.len(), len(model))
-	}
+	must.Same(t, []int{len(got), tb.len()}, []int{len(model), len(model)}, "locks")
 	must.True(t, slices.IsSortedFunc(got, func(a, b *Lock) int { return a.ID.Compare(b.ID) }), "not sorted by id")
 	for id, l := range model {
-		if tb.get(id) != l {
-			t.Fatalf("%v is not the newest version", id)
-		}
+		must.True(t, tb.get(id) == l, id, "is not the newest version")
 	}
 	must.True(t, slices.Equal(slices.Collect(old.all()), oldLocks), "a shared table has changed")
 	must.True(t, tb.get(ID{"zk", "/none"}) == nil, "found a lock that does not exist")
@@ -69,7 +65,6 @@ func TestSessionAgeUsesItsServersClock(t *testing.T) {
 func TestWhereKeepsDataOfOtherLocks(t *testing.T) {
 	all := NewSnapshot(now, nil, []*Lock{KeyLock(ID{"redis", "a"}, ballots("x"), now), KeyLock(ID{"redis", "b"}, ballots("x"), now)})
 	some := all.Where(func(l *Lock) bool { return l.ID.Path == "b" })
-	if some.Len() != 1 || some.Lock(ID{"redis", "b"}) != all.Lock(ID{"redis", "b"}) || all.Len() != 2 {
-		t.Errorf("%d locks of %d", some.Len(), all.Len())
-	}
+	must.Same(t, []int{some.Len(), all.Len()}, []int{1, 2}, "locks")
+	must.Equal(t, some.Lock(ID{"redis", "b"}), all.Lock(ID{"redis", "b"}))
 }

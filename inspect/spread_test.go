@@ -86,18 +86,15 @@ func TestWatchesDistinguishQueueFromRegistry(t *testing.T) {
 		"one that is gone":    {map[string][]int64{"10": {12}}, recipe.Likely},
 		"one that is gone behind it, as a registry's members watch": {map[string][]int64{"14": {12}}, recipe.Possible},
 		"a stranger watches one that is gone":                       {map[string][]int64{"10": {77}}, recipe.Possible},
+		"the one before, and one that is gone behind it":            {map[string][]int64{"11": {12}, "14": {13}}, recipe.Possible},
+		"its session is unknown":                                    {map[string][]int64{"11": {0}}, recipe.Possible},
 	} {
-		var nodes []Znode
-		for _, session := range []int64{11, 12, 13} {
-			nodes = append(nodes, node("n-00000000"+string([]byte{byte('0' + session/10), byte('0' + session%10)}), session))
-		}
-		l := lockOf(t, nodes...)
+		l := lockOf(t, "n-#11/11 n-#12/12 n-#13/13")
 		table := &WatchTable{Backend: "zk", Sessions: map[string][]int64{}, ReadAt: l.ReadAt.Add(WatchSettle)}
 		for number, sessions := range tt.watches {
 			table.Sessions["/l/n-00000000"+number] = sessions
 		}
-		if confirmWatches(l, table); l.Confidence != tt.want {
-			t.Errorf("%s: %s, want %s", name, l.Confidence, tt.want)
-		}
+		confirmWatches(l, table)
+		must.Equal(t, l.Confidence, tt.want, name)
 	}
 }

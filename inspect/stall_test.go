@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -29,7 +30,7 @@ func TestPastKeepsOnlyRecentGaps(t *testing.T) {
 	gap := Gap{Backend: "zk", From: now.Add(8 * time.Second), Until: now.Add(41 * time.Second)}
 	blind := Event{Kind: EventBlind, Backend: zkUp, Between: Interval{gap.From, gap.Until}}
 	snapshot := func(after time.Duration, events ...Event) {
-		s := NewSnapshot(now.Add(after), nil, nil)
+		s := NewSnapshot(now.Add(after), []*Backend{zkUp, {Name: "other", State: Connected}}, nil)
 		s.Events = events
 		past.Add(s)
 	}
@@ -41,9 +42,12 @@ func TestPastKeepsOnlyRecentGaps(t *testing.T) {
 		after, to time.Duration
 		want      int
 	}{"over it": {0, time.Minute, 1}, "to it": {0, 41 * time.Second, 1}, "after it": {41 * time.Second, time.Minute, 0}, "before it": {0, 40 * time.Second, 0}} {
-		if gaps := of.Gaps(now.Add(tt.after), now.Add(tt.to)); len(gaps) != tt.want || tt.want > 0 && gaps[0] != gap {
-			t.Errorf("%s: %+v", name, gaps)
-		}
+		must.Same(t, of.Gaps(now.Add(tt.after), now.Add(tt.to)), slices.Repeat([]Gap{gap}, tt.want), name)
+	}
+	for after, want := range map[int]BackendState{8: Connected, 9: Down, 41: Connected} {
+		s, _ := of.At(secondsOn(float64(after)))
+		must.Equal(t, s.Backend("zk").State, want, after)
+		must.Equal(t, s.Backend("other").State, Connected, after)
 	}
 	snapshot(time.Hour)
 	must.Same(t, past.Gaps(now, now.Add(time.Hour)), nil, "old gaps")

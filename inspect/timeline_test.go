@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/internal/each"
 	"github.com/lockscope/lockscope/internal/must"
 )
 
@@ -21,23 +22,37 @@ func TestTimelines(t *testing.T) {
 	paths := must.Have(filepath.Glob("testdata/timelines/*.txt"))(t)
 	must.True(t, len(paths) > 0, "no timelines")
 	for _, path := range paths {
-		sections := strings.Split(string(must.Have(os.ReadFile(path))(t)), "\n== ")
-		for _, section := range sections[1:] {
-			title, script, _ := strings.Cut(section, "\n")
-			t.Run(strings.TrimSuffix(filepath.Base(path), ".txt")+"/"+title, func(t *testing.T) {
+		all := sections(t, path)
+		for _, s := range all[1:] {
+			t.Run(strings.TrimSuffix(filepath.Base(path), ".txt")+"/"+s.title, func(t *testing.T) {
 				a := applying(t)
-				a.play(t, sections[0])
-				a.play(t, script)
+				a.play(t, all[0].text)
+				a.play(t, s.text)
 			})
 		}
 	}
+}
+
+// section is a part of a file, which "== TITLE" begins. The first one has no title.
+type section struct{ title, text string }
+
+func sections(t *testing.T, path string) (list []section) {
+	t.Helper()
+	for i, part := range strings.Split("\n"+string(must.Have(os.ReadFile(path))(t)), "\n== ") {
+		if i == 0 {
+			part = "\n" + part
+		}
+		title, text, _ := strings.Cut(part, "\n")
+		list = append(list, section{title, text})
+	}
+	return list
 }
 
 // play plays lines of a timeline.
 func (a *applied) play(t *testing.T, script string) {
 	t.Helper()
 	for line := range strings.Lines(script) {
-		line, _, _ = strings.Cut(line, "#")
+		line, _, _ = strings.Cut(" "+line, " #")
 		words := strings.Fields(line)
 		if len(words) == 0 {
 			continue
@@ -67,22 +82,23 @@ func (a *applied) told(t *testing.T, subject string) string {
 	case "details":
 		return a.detailed(a.next(t).Events)
 	case "kinds":
-		var kinds []string
-		for _, event := range strings.Split(a.reports(t), ", ") {
-			kind, _, _ := strings.Cut(event, " ")
-			kinds = append(kinds, kind)
-		}
-		return strings.Join(kinds, ", ")
+		kind := func(event string) string { return strings.SplitN(event, " ", 2)[0] }
+		return strings.Join(each.Of(strings.Split(a.reports(t), ", "), kind), ", ")
 	case "queued":
 		return secondOf(l.Holders[0].Since)
 	case "held":
-		return secondOf(l.Holders[0].HeldSince)
+		since := each.Of(l.Holders, func(h Contender) string { return secondOf(h.HeldSince) })
+		return strings.Join(slices.Compact(since), " ")
 	case "age":
 		s := a.next(t)
 		age, _ := s.Age(s.Lock(a.id), &l.Holders[0], l.Holders[0].HeldSince, a.at)
 		return age.Duration.String()
 	case "state":
 		return string(l.State)
+	case "raised":
+		events := slices.Clone(a.events)
+		a.reports(t)
+		return short(each.Where(events, func(e Event) bool { return e.Finding != nil }))
 	case "away":
 		return strconv.Itoa(len(a.byName["zk"].away))
 	case "longest-ttl":
@@ -161,8 +177,11 @@ func (a *applied) rules(t *testing.T, name string) []Rule {
 	t.Helper()
 	asks := Rule{Name: "asks", Lock: func(*Case) []Finding { a.asked = true; return nil }}
 	rules, known := map[string][]Rule{
-		"age":               {testRules()[0], asks},
-		"halfway":           a.halfway.rules(),
+		"age":     {testRules()[0], asks},
+		"halfway": a.halfway.rules(),
+		"mixed": {{Name: "mixed", Lock: func(c *Case) []Finding {
+			return slices.Repeat([]Finding{{Rule: "mixed", Severity: Warning}}, min(len(c.Lock.Waiters), 1))
+		}}},
 		"spread":            suspecting(nil),
 		"spread read-twice": suspecting(func(c *Case) time.Time { return c.Lock.ReadAt }),
 	}[name]
@@ -177,7 +196,7 @@ func (a *applied) updateOf(t *testing.T, facts string) (u Update) {
 		switch what, words := words[0], words[1:]; what {
 		case "up", "down", "redis":
 			u.Backend = backendOf(t, what, words)
-		case "queue", "hidden", "key", "curator", "kazoo":
+		case "queue", "hidden", "key", "curator", "kazoo", "nodes":
 			u.Put = append(u.Put, a.lockOf(t, what, words))
 			a.read = a.at
 		case "unseen":
@@ -190,9 +209,12 @@ func (a *applied) updateOf(t *testing.T, facts string) (u Update) {
 			if len(words) > 1 {
 				a.read = secondOn(t, words[1])
 			}
-		case "gone":
+		case "gone", "withdrawn":
 			for _, path := range words {
 				u.Gone = append(u.Gone, ID{a.id.Backend, path})
+			}
+			if what == "withdrawn" {
+				u.Withdrawn = u.Gone
 			}
 		case "sessions", "some-sessions":
 			u.Sessions, u.AllSessions = sessionsOf(t, words), what == "sessions"
@@ -228,6 +250,9 @@ func (a *applied) lockOf(t *testing.T, what string, words []string) (l *Lock) {
 		l.ReadAt = a.at
 	case "queue":
 		l = queueAt(t, a.id.Path, strings.Join(words, " "))
+		l.ReadAt = a.at
+	case "nodes":
+		l = lockOf(t, strings.Join(words, " "))
 		l.ReadAt = a.at
 	case "hidden":
 		l = FreeDirectory(a.id, nil, a.at)
@@ -330,6 +355,8 @@ func backendOf(t *testing.T, what string, words []string) *Backend {
 		case "clock":
 			ahead := secondOn(t, value).Sub(now)
 			b.Servers = []Server{{Addr: "a", State: ServerUp, ClockKnown: true, ClockOffset: ahead}}
+		case "started":
+			b.Servers = []Server{{Addr: "a", State: ServerUp, StartedAt: secondOn(t, value)}}
 		case "first-pass":
 			b.FirstPass = false
 		default:

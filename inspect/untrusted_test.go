@@ -31,18 +31,18 @@ func TestEscape(t *testing.T) {
 
 func TestUnescapeAcceptsOnlyEscapeOutput(t *testing.T) {
 	for _, s := range []string{`\`, `\n`, `\x1`, `\xg0`, `\u{}`, `\u{110000}`, `\u{d800}`, `\u{41`, `\u41`, `a\`} {
-		if got, err := Unescape(s); err == nil {
-			t.Errorf("Unescape(%s) = %q", s, got)
-		}
+		got, err := Unescape(s)
+		must.True(t, err != nil, s, "is", got)
 	}
 }
 
 func TestCutFitsTheCells(t *testing.T) {
+	must.Equal(t, Untrusted("12345").Cut(5), "12345")
+	must.Equal(t, Untrusted("123456").Cut(5), "1234…")
 	for _, raw := range []string{"plain name", "鍵鍵鍵鍵鍵鍵", strings.Repeat("\x1b", 100), strings.Repeat("x", 1<<20)} {
 		for _, cells := range []int{1, 5, 9} {
-			if w := ansi.StringWidth(Untrusted(raw).Cut(cells)); w > cells {
-				t.Errorf("%.20q cut to %d cells is %d cells wide", raw, cells, w)
-			}
+			cut := Untrusted(raw).Cut(cells)
+			must.True(t, ansi.StringWidth(cut) <= cells, cut, "does not fit", cells, "cells")
 		}
 	}
 }
@@ -53,15 +53,13 @@ func TestParseID(t *testing.T) {
 		{"redis:lock:orders", "redis", "lock:orders"},
 		{`redis:a\u{1b}\xff\\`, "redis", "a\x1b\xff\\"},
 	} {
-		id, err := ParseID(tt.text)
-		if err != nil || id != (ID{tt.backend, tt.path}) || id.String() != tt.text {
-			t.Errorf("ParseID(%s) = %v, %v", tt.text, id, err)
-		}
+		id := must.Have(ParseID(tt.text))(t)
+		must.Equal(t, id, ID{tt.backend, tt.path}, tt.text)
+		must.Equal(t, id.String(), tt.text)
 	}
 	for _, bad := range []string{"", "zk", "zk:", ":x", `zk:\q`} {
-		if id, err := ParseID(bad); err == nil {
-			t.Errorf("ParseID(%q) = %v", bad, id)
-		}
+		_, err := ParseID(bad)
+		must.Be(t, err, ErrSyntax, bad)
 	}
 }
 
@@ -69,19 +67,11 @@ func FuzzEscape(f *testing.F) {
 	f.Add("a\x1b[31m\\u{1b}\xff\u202e")
 	f.Fuzz(func(t *testing.T, raw string) {
 		safe := Escape(raw)
-		if back, err := Unescape(safe); err != nil || back != raw {
-			t.Errorf("%q escaped to %s, which reads back as %q, %v", raw, safe, back, err)
-		}
-		if !utf8.ValidString(safe) {
-			t.Errorf("%q escaped to invalid UTF-8 %q", raw, safe)
-		}
+		must.Equal(t, must.Have(Unescape(safe))(t), raw, safe)
+		must.True(t, utf8.ValidString(safe), safe, "is invalid UTF-8")
 		for _, r := range safe {
-			if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
-				t.Errorf("%q escaped to %q, which contains %U", raw, safe, r)
-			}
+			must.True(t, !unicode.IsControl(r) && !unicode.Is(unicode.Cf, r), safe, "contains", r)
 		}
-		if w := ansi.StringWidth(Untrusted(raw).Cut(12)); w > 12 {
-			t.Errorf("%q cut to 12 cells is %d cells wide", raw, w)
-		}
+		must.True(t, ansi.StringWidth(Untrusted(raw).Cut(12)) <= 12, safe, "does not fit 12 cells")
 	})
 }

@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -64,13 +65,11 @@ func TestVotesDecideTheState(t *testing.T) {
 				agree += m.Addr
 			}
 		}
-		if l.State != tt.state || l.Margin != tt.margin || agree != tt.agree {
-			t.Errorf("%s: %s, margin %d, votes of %q; want %s, %d, %q", tt.votes, l.State, l.Margin, agree, tt.state, tt.margin, tt.agree)
-		}
-		if held := l.State == StateHeld; held != (len(l.Holders) == 1) || held == l.ValidUntil.IsZero() {
-			t.Errorf("%s: %d holders, valid until %v", tt.votes, len(l.Holders), l.ValidUntil)
-		}
+		must.Equal(t, fmt.Sprint(l.State, l.Margin, agree), fmt.Sprint(tt.state, tt.margin, tt.agree), tt.votes)
+		must.Equal(t, len(l.Holders) == 1, l.State == StateHeld, tt.votes, "has a holder")
+		must.Equal(t, l.ValidUntil.IsZero(), l.State != StateHeld, tt.votes, "expires at an unknown time")
 	}
+	must.Equal(t, KeyLock(ID{"redis", "app:leader"}, ballots("x"), now).Kind, KindElection)
 }
 
 func TestValidityUsesQuorumExpiryMinusDrift(t *testing.T) {
@@ -82,38 +81,45 @@ func TestQuorumWithoutExpiryNeverExpires(t *testing.T) {
 	votes := ballots("x x x")
 	votes[0].NoExpiry, votes[0].ExpiresAt = true, time.Time{}
 	l := KeyLock(ID{"redis", "k"}, votes, now)
-	if l.Holders[0].NoExpiry || !l.Holders[0].ExpiresAt.Equal(now.Add(3*time.Second)) {
-		t.Errorf("one key without expiry and two with: holder ends %v, %v", l.Holders[0].ExpiresAt, l.Holders[0].NoExpiry)
-	}
+	must.True(t, !l.Holders[0].NoExpiry, "a holder with two of three keys that expire never ends")
+	must.Equal(t, l.Holders[0].ExpiresAt, now.Add(3*time.Second), "two of three keys expire: holder ends")
 	votes[1].NoExpiry, votes[1].ExpiresAt = true, time.Time{}
 	l = KeyLock(ID{"redis", "k"}, votes, now)
-	if !l.Holders[0].NoExpiry || !l.ValidUntil.IsZero() {
-		t.Errorf("a quorum without expiry: %+v", l.Holders[0])
+	must.True(t, l.Holders[0].NoExpiry && l.ValidUntil.IsZero(), "a quorum without expiry", l.Holders[0])
+}
+
+// permits makes one vote per word on a semaphore: a letter per holder, or "-" absent.
+func permits(words ...string) (votes []Vote) {
+	for i, word := range words {
+		v := Vote{Addr: string(rune('a' + i)), Up: true, ReadAt: now, Present: word != "-"}
+		if v.Present {
+			v.Held = &recipe.Record{Recipe: "x", Confidence: recipe.Certain, Kind: "semaphore"}
+			for _, name := range word {
+				v.Held.Claims = append(v.Held.Claims, recipe.Claim{Name: string(name), ExpiresAt: now.Add(time.Minute)})
+			}
+		}
+		votes = append(votes, v)
 	}
+	return votes
 }
 
 // A semaphore's permits do not compete. Two clients whose attempts failed halfway do not split a
 // quorum.
 func TestPermitsWithoutQuorumAreNotSplit(t *testing.T) {
-	semaphore := func(members ...string) Vote {
-		r := &recipe.Record{Recipe: "redis-semaphore", Confidence: recipe.Likely, Kind: "semaphore"}
-		for _, m := range members {
-			r.Claims = append(r.Claims, recipe.Claim{Name: m, ExpiresAt: now.Add(time.Second)})
-		}
-		return Vote{Addr: strings.Join(members, ""), Up: true, Present: len(members) > 0, Held: r, ExpiresAt: now.Add(time.Second)}
-	}
 	for _, tt := range []struct {
 		votes   []Vote
 		state   State
 		holders int
+		ballot  string
 	}{
-		{[]Vote{semaphore("x"), semaphore("y"), {Up: true}}, StateMinority, 0},
-		{[]Vote{semaphore("x", "y"), semaphore("y"), semaphore("z")}, StateHeld, 1},
-		{[]Vote{semaphore("x", "y"), semaphore("y", "x"), semaphore("z")}, StateHeld, 2},
+		{permits("x", "y", "-"), StateMinority, 0, "1·1"},
+		{permits("xy", "y", "z"), StateHeld, 1, "2·1·1"},
+		{permits("xy", "yx", "z"), StateHeld, 2, "2·2·1"},
+		{permits("", "", "-"), StateFree, 0, ""},
 	} {
-		if l := KeyLock(ID{"redis", "semaphore:k"}, tt.votes, now); l.State != tt.state || len(l.Holders) != tt.holders || l.Kind != KindSemaphore {
-			t.Errorf("%+v: %s, %d holders, a %s", tt.votes, l.State, len(l.Holders), l.Kind)
-		}
+		l := KeyLock(ID{"redis", "semaphore:k"}, tt.votes, now)
+		must.Equal(t, fmt.Sprint(l.Kind, l.State, len(l.Holders)), fmt.Sprint(KindSemaphore, tt.state, tt.holders), tt.votes)
+		must.Equal(t, l.Ballot(), tt.ballot, tt.votes)
 	}
 }
 
@@ -138,9 +144,9 @@ func TestMutexHolderIsNotAWaiter(t *testing.T) {
 			return KeyLock(ID{"redis", "lock:k"}, slices.Repeat([]Vote{{Addr: "m", Up: true, Present: true, Held: r, ExpiresAt: now.Add(time.Second)}}, tt.masters), now)
 		}
 		was, is := lock(true), lock(false)
-		if len(was.Waiters) != tt.waiters || was.State == StateContended != (tt.waiters > 0) || int(was.Holders[0].BlockedBelow) != tt.waiters {
-			t.Errorf("a %s: %s, %+v waits", tt.kind, was.State, was.Waiters)
-		}
-		expect(t, tt.kind, short(compare(was, is, view{at: now})), "")
+		must.Equal(t, len(was.Waiters), tt.waiters, tt.kind)
+		must.Equal(t, was.State == StateContended, tt.waiters > 0, tt.kind, "is contended")
+		must.Equal(t, int(was.Holders[0].BlockedBelow), tt.waiters, tt.kind)
+		must.Equal(t, short(compare(was, is, view{at: now})), "", tt.kind)
 	}
 }
