@@ -5,7 +5,6 @@ import (
 	"context"
 	_ "embed"
 	"errors"
-	"fmt"
 	"io"
 	"math/rand/v2"
 	"os"
@@ -15,8 +14,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 
 	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
@@ -30,10 +27,10 @@ var pythonClients string
 // which the nemesis restarts.
 type client struct {
 	name, lock string // the lock as BACKEND:PATH
+	kind       lockops.Kind
 	notes      *ledger
-	open       func(ctx context.Context, onWaiting func(string)) (lockops.Locker, func(), error)
+	connect    func(ctx context.Context) (lockops.Session, error)
 
-	mu   sync.Mutex
 	stop context.CancelFunc
 	done chan struct{}
 }
@@ -42,9 +39,7 @@ type client struct {
 func (c *client) run(seed uint64) {
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan struct{})
-	c.mu.Lock()
 	c.stop, c.done = stop, done
-	c.mu.Unlock()
 	go func() {
 		defer close(done)
 		c.live(ctx, rand.New(rand.NewPCG(seed, 1)))
@@ -53,11 +48,8 @@ func (c *client) run(seed uint64) {
 
 // end stops the client and waits until it has released its lock.
 func (c *client) end() {
-	c.mu.Lock()
-	stop, done := c.stop, c.done
-	c.mu.Unlock()
-	stop()
-	<-done
+	c.stop()
+	<-c.done
 }
 
 // live waits, acquires, holds and releases until ctx ends.
@@ -121,14 +113,24 @@ func (c *client) live(ctx context.Context, random *rand.Rand) {
 	}
 }
 
-// openUntil opens the client's session, with retries while servers are away.
+// openUntil opens the client's session, with retries while servers are away. onWaiting gets the name
+// of a waiter, where the servers know it.
 func (c *client) openUntil(ctx context.Context, onWaiting func(string)) (lockops.Locker, func(), error) {
+	backend, name, _ := strings.Cut(c.lock, ":")
+	var options []lockops.Option
+	if backend != zkName {
+		options = append(options, lockops.WithTTL(ttl))
+	}
+	if backend == zkName || isGranted(c.lock) {
+		options = append(options, lockops.OnWaiting(onWaiting))
+	}
 	for {
 		try, cancel := context.WithTimeout(ctx, 10*time.Second)
-		locker, end, err := c.open(try, onWaiting)
+		s, err := c.connect(try)
 		cancel()
 		if err == nil {
-			return locker, end, nil
+			locker, err := c.kind.New(s, name, options...)
+			return locker, s.Close, err
 		}
 		if !pause(ctx, 200*time.Millisecond) {
 			return nil, nil, ctx.Err()
@@ -161,7 +163,6 @@ func pause(ctx context.Context, d time.Duration) bool {
 type clients struct {
 	own    []*client
 	python *pythons
-	notes  *ledger
 }
 
 const (
@@ -170,64 +171,45 @@ const (
 	holdsFor  = 8 * time.Second  // at most
 )
 
+// contending is the number of our own clients of each lock, by kind.
+var contending = []struct {
+	clients int
+	on      lockops.Servers
+	kind    string
+	lock    string
+}{
+	{3, lockops.OnZooKeeper, "mutex", zkName + ":/soak/orders"},
+	{2, lockops.OnZooKeeper, "read", zkName + ":/soak/shared"},
+	{1, lockops.OnZooKeeper, "write", zkName + ":/soak/shared"},
+	{3, lockops.OnRedisMasters, "redlock", redlockName + ":lock:redlock"},
+	{2, lockops.OnRedis, "mutex", sentinelName + ":lock:sentinel"},
+	{3, lockops.OnRedis, "fair", sentinelName + ":lock:fair"},
+	{2, lockops.OnRedis, "mutex", clusterName + ":lock:slot:0"},
+	{2, lockops.OnRedis, "mutex", clusterName + ":lock:slot:1"},
+	{2, lockops.OnRedis, "mutex", clusterName + ":lock:slot:2"},
+}
+
 func startClients(t *testing.T, w *world, notes *ledger, seed uint64) *clients {
 	t.Helper()
-	all := &clients{notes: notes}
-	add := func(n int, lock string, open func(ctx context.Context, onWaiting func(string)) (lockops.Locker, func(), error)) {
-		for range n {
-			all.own = append(all.own, &client{name: "own-" + strconv.Itoa(len(all.own)), lock: lock, notes: notes, open: open})
+	connects := map[string]func(context.Context) (lockops.Session, error){
+		zkName: func(ctx context.Context) (lockops.Session, error) {
+			return lockops.NewZKSession(ctx, wireAddrs(w.ensemble.Clients), lockops.WithSessionTimeout(sessionTimeout))
+		},
+	}
+	for backend, masters := range w.redisOptions(redisAddrs(w.masters)) {
+		connects[backend] = func(ctx context.Context) (lockops.Session, error) {
+			return lockops.NewRedisSession(ctx, masters)
 		}
 	}
-	zookeeper := func(lock func(s *lockops.ZKSession, opts ...lockops.Option) lockops.Locker) func(context.Context, func(string)) (lockops.Locker, func(), error) {
-		return func(ctx context.Context, onWaiting func(string)) (lockops.Locker, func(), error) {
-			s, err := lockops.NewZKSession(ctx, wireAddrs(w.ensemble.Clients), lockops.WithSessionTimeout(8*time.Second))
-			if err != nil {
-				return nil, nil, err
-			}
-			return lock(s, lockops.OnWaiting(onWaiting)), s.Close, nil
+	all := &clients{}
+	for _, of := range contending {
+		kind := must.Have(lockops.KindNamed(of.on, of.kind))(t)
+		for range of.clients {
+			name := "own-" + strconv.Itoa(len(all.own))
+			c := &client{name: name, lock: of.lock, kind: kind, notes: notes, connect: connects[backendOf(of.lock)]}
+			c.run(seed + uint64(len(all.own)))
+			all.own = append(all.own, c)
 		}
-	}
-	add(3, zkName+":/soak/orders", zookeeper(func(s *lockops.ZKSession, opts ...lockops.Option) lockops.Locker {
-		return lockops.NewZKMutex(s, "/soak/orders", opts...)
-	}))
-	add(2, zkName+":/soak/shared", zookeeper(func(s *lockops.ZKSession, opts ...lockops.Option) lockops.Locker {
-		return lockops.NewZKRWMutex(s, "/soak/shared", opts...).Read()
-	}))
-	add(1, zkName+":/soak/shared", zookeeper(func(s *lockops.ZKSession, opts ...lockops.Option) lockops.Locker {
-		return lockops.NewZKRWMutex(s, "/soak/shared", opts...).Write()
-	}))
-	session := func(options []*redis.UniversalOptions, lock func(s *lockops.RedisSession, waiting lockops.Option) lockops.Locker) func(context.Context, func(string)) (lockops.Locker, func(), error) {
-		return func(ctx context.Context, onWaiting func(string)) (lockops.Locker, func(), error) {
-			s, err := lockops.NewRedisSession(ctx, options)
-			if err != nil {
-				return nil, nil, err
-			}
-			return lock(s, lockops.OnWaiting(onWaiting)), s.Close, nil
-		}
-	}
-	var five []*redis.UniversalOptions
-	for _, m := range w.masters {
-		five = append(five, &redis.UniversalOptions{Addrs: []string{m.Addr}})
-	}
-	add(3, redlockName+":lock:redlock", session(five, func(s *lockops.RedisSession, _ lockops.Option) lockops.Locker {
-		return lockops.NewRedlock(s, "lock:redlock", lockops.WithTTL(ttl))
-	}))
-	sentinel := []*redis.UniversalOptions{{Addrs: redisAddrs(w.sentinels), MasterName: servertest.SentinelMaster}}
-	add(2, sentinelName+":lock:sentinel", session(sentinel, func(s *lockops.RedisSession, _ lockops.Option) lockops.Locker {
-		return lockops.NewRedisMutex(s, "lock:sentinel", lockops.WithTTL(ttl))
-	}))
-	add(3, sentinelName+":lock:fair", session(sentinel, func(s *lockops.RedisSession, waiting lockops.Option) lockops.Locker {
-		return lockops.NewRedisFairMutex(s, "lock:fair", lockops.WithTTL(ttl), waiting)
-	}))
-	cluster := []*redis.UniversalOptions{{Addrs: redisAddrs(w.cluster), IsClusterMode: true}}
-	for i := range 3 {
-		key := fmt.Sprintf("lock:slot:%d", i)
-		add(2, clusterName+":"+key, session(cluster, func(s *lockops.RedisSession, _ lockops.Option) lockops.Locker {
-			return lockops.NewRedisMutex(s, key, lockops.WithTTL(ttl))
-		}))
-	}
-	for i, c := range all.own {
-		c.run(seed + uint64(i))
 	}
 	all.python = startPythons(t, w, notes, seed)
 	return all
@@ -274,10 +256,7 @@ func (p *pythons) start(t *testing.T, python string) {
 	p.cmd = exec.Command(python, "-c", pythonClients, strings.Join(wireAddrs(p.w.ensemble.Clients), ","),
 		strings.Join(redisAddrs(p.w.sentinels), ","), servertest.SentinelMaster, master, strconv.FormatUint(p.seed+uint64(p.started), 10))
 	p.cmd.Stderr = os.Stderr
-	var err error
-	if p.in, err = p.cmd.StdinPipe(); err != nil {
-		t.Fatal(err)
-	}
+	p.in = must.Have(p.cmd.StdinPipe())(t)
 	out := must.Have(p.cmd.StdoutPipe())(t)
 	must.Succeed(t, p.cmd.Start())
 	p.read = make(chan struct{})
@@ -311,17 +290,11 @@ func (p *pythons) record(client, line string) {
 	}
 	p.notes.record(kind, lock, name, func(h *hold) {
 		h.client = client
-		switch kind {
-		case "asked":
-			h.asked = at
-		case "acquired":
-			h.acquired = at
-		case "releasing":
-			h.releasing = at
-		case "released":
-			h.released = at
-		case "lost":
-			h.lost = at
+		times := map[string]*time.Time{
+			"asked": &h.asked, "acquired": &h.acquired, "releasing": &h.releasing, "released": &h.released, "lost": &h.lost,
+		}
+		if is := times[kind]; is != nil {
+			*is = at
 		}
 	})
 }

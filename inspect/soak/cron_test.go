@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -56,17 +56,12 @@ func (c *cron) once(ctx context.Context) {
 	cmd.Env = append(os.Environ(), "XDG_CONFIG_HOME="+c.dir, "XDG_STATE_HOME="+c.dir)
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	from := time.Now()
-	err := cmd.Run()
+	_ = cmd.Run()
 	to := time.Now()
 	if ctx.Err() != nil {
 		return
 	}
-	code := 0
-	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
-		code = exit.ExitCode()
-	} else if err != nil {
-		c.t.Error(err)
-	}
+	code := cmd.ProcessState.ExitCode() // -1 if it did not start
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.codes[code]++
@@ -91,10 +86,9 @@ func (c *cron) judge(code int, out []byte, from, to time.Time) string {
 	case 0:
 		return ""
 	case 3:
-		for _, kind := range unreachable {
-			if c.during(kind, from, to) {
-				return ""
-			}
+		_, found := c.faults.find(func(f *fault) bool { return slices.Contains(unreachable, f.kind) && f.overlaps(from, to, late) })
+		if found {
+			return ""
 		}
 		return "exit code 3 although every server was reachable"
 	case 1:
@@ -115,18 +109,8 @@ func (c *cron) judge(code int, out []byte, from, to time.Time) string {
 				}
 			}
 		}
-		if len(false) > 0 {
-			return strings.Join(false, "; ")
-		}
-		return ""
+		return strings.Join(false, "; ")
 	default:
 		return "exit code is not 0, 1 or 3"
 	}
-}
-
-func (c *cron) during(kind string, from, to time.Time) bool {
-	_, found := c.faults.find(func(f *fault) bool {
-		return f.kind == kind && !f.from.After(to) && (f.to.IsZero() || f.to.Add(late).After(from))
-	})
-	return found
 }

@@ -56,20 +56,14 @@ func (f *faults) apart(backend string, from, to time.Time, h *hold) bool {
 		if one.kind != membersDiffer || !slices.Contains(one.touches, backend) {
 			return false
 		}
-		during := func(from, to time.Time) bool {
-			return !to.Before(one.from) && (one.to.IsZero() || from.Before(one.to.Add(sessionTimeout+late)))
-		}
-		if during(from, to) {
-			return true
-		}
 		if h == nil {
-			return false
+			return one.overlaps(from, to, sessionTimeout+late)
 		}
 		over, ended := h.over()
 		if !ended {
 			over = to
 		}
-		return during(h.asked, over)
+		return one.overlaps(from, to, sessionTimeout+late) || one.overlaps(h.asked, over, sessionTimeout+late)
 	})
 	return found
 }
@@ -80,9 +74,7 @@ const hostStill = "host paused"
 
 // still reports whether the machine was paused in a span of time.
 func (f *faults) still(from, to time.Time) bool {
-	_, found := f.find(func(one *fault) bool {
-		return one.kind == hostStill && one.from.Before(to) && one.to.After(from)
-	})
+	_, found := f.find(func(one *fault) bool { return one.kind == hostStill && one.overlaps(from, to, 0) })
 	return found
 }
 
@@ -310,7 +302,7 @@ func isTrue(f *faults, notes *ledger, backend, lock string, found *inspect.Findi
 	}
 	_, made := f.find(func(one *fault) bool {
 		lasts, makes := allowed[one.kind][found.Rule]
-		if !makes || !slices.Contains(one.touches, backend) || one.from.After(to) || !one.to.IsZero() && one.to.Add(lasts).Before(from) {
+		if !makes || !slices.Contains(one.touches, backend) || !one.overlaps(from, to, lasts) {
 			return false
 		}
 		if found.Rule != "master-restarted" || found.Confidence == recipe.Possible {

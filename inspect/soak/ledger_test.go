@@ -1,6 +1,7 @@
 package soak
 
 import (
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -132,11 +133,7 @@ func (l *ledger) killed(client string, at time.Time) {
 func (l *ledger) counts() map[string]int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	counts := map[string]int{}
-	for k, n := range l.count {
-		counts[k] = n
-	}
-	return counts
+	return maps.Clone(l.count)
 }
 
 // fault is a disturbance. Reports about what it touches are not checked until some time after it.
@@ -144,6 +141,15 @@ type fault struct {
 	kind     string
 	touches  []string // backends, servers and clients
 	from, to time.Time
+}
+
+// overlaps reports whether it lasted within a span, or ended before that by less than after.
+func (f *fault) overlaps(from, to time.Time, after time.Duration) bool {
+	return !f.from.After(to) && (f.to.IsZero() || f.to.Add(after).After(from))
+}
+
+func (f *fault) disturbs(touched []string) bool {
+	return slices.ContainsFunc(touched, func(name string) bool { return slices.Contains(f.touches, name) })
 }
 
 // faults is the list of all faults. It is safe for concurrent use.
@@ -185,9 +191,7 @@ func (f *faults) find(ok func(*fault) bool) (fault, bool) {
 // during finds a fault that touches one of these within a span. The fault may have ended before the
 // span, by less than after.
 func (f *faults) during(from, to time.Time, after time.Duration, touched ...string) (fault, bool) {
-	return f.find(func(one *fault) bool {
-		return (one.to.IsZero() || one.to.Add(after).After(from)) && !one.from.After(to) && shares(one.touches, touched)
-	})
+	return f.find(func(one *fault) bool { return one.overlaps(from, to, after) && one.disturbs(touched) })
 }
 
 // settled returns when the overlapping faults of a backend had ended, or now while one lasts.
@@ -211,7 +215,7 @@ func (f *faults) sight(from, to time.Time, touched ...string) (longest time.Dura
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, one := range f.list { // nearly in order of time
-		if !shares(one.touches, touched) || !one.from.Before(to) {
+		if !one.disturbs(touched) || !one.from.Before(to) {
 			continue
 		}
 		longest = max(longest, one.from.Sub(from))
@@ -242,14 +246,3 @@ func (f *faults) withBlindness(reports []observed, by string) *faults {
 // regained is how long an observer may need to recover after a fault. It asks the Sentinels and
 // reconnects.
 const regained = 5 * time.Second
-
-func shares(a, b []string) bool {
-	for _, x := range a {
-		for _, y := range b {
-			if x == y {
-				return true
-			}
-		}
-	}
-	return false
-}

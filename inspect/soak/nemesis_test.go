@@ -245,17 +245,7 @@ func (m *mastership) record(addrs string, asked time.Time) (since time.Time, cha
 // await polls until ok.
 func (n *nemesis) await(what string, ok func() bool) {
 	n.t.Helper()
-	if !n.within(ok) {
+	if !within(time.Minute, ok) {
 		n.t.Fatalf("nemesis: %s: not within a minute", what)
 	}
-}
-
-// within polls until ok, for at most a minute.
-func (n *nemesis) within(ok func() bool) bool {
-	for deadline := time.Now().Add(60 * time.Second); !ok(); time.Sleep(100 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			return false
-		}
-	}
-	return true
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -38,7 +39,7 @@ func (n *nemesis) failOver() {
 		n.t.Logf("failover: %v", err) // in progress already, or the replica is not ready
 		return
 	}
-	if !n.within(func() bool { return n.w.masterAddr() != old && n.replicates() }) {
+	if !within(time.Minute, func() bool { return n.w.masterAddr() != old && n.replicates() }) {
 		n.t.Log("failover: none within a minute") // the sentinels give up a slow failover
 	}
 }
@@ -166,38 +167,31 @@ func (n *nemesis) moveSlot() {
 	ctx := context.Background()
 	key := fmt.Sprintf("lock:slot:%d", n.random.IntN(3))
 	defer n.faults.begin("move slot", clusterName)()
-	conns := map[*servertest.Redis]*redis.Client{}
-	ids := map[*servertest.Redis]string{}
-	for _, m := range masters {
-		conns[m] = redis.NewClient(&redis.Options{Addr: m.Addr, Protocol: 2})
-		defer conns[m].Close()
-		ids[m] = conns[m].Do(ctx, "CLUSTER", "MYID").Val().(string)
-	}
-	slot := conns[masters[0]].ClusterKeySlot(ctx, key).Val()
-	var from *servertest.Redis
-	for _, m := range masters {
-		if err := conns[m].Get(ctx, key).Err(); err == nil || err == redis.Nil {
-			from = m
-		}
-	}
-	if from == nil {
+	cluster := redis.NewClusterClient(&redis.ClusterOptions{Addrs: redisAddrs(masters), Protocol: 2})
+	defer cluster.Close()
+	slot := cluster.ClusterKeySlot(ctx, key).Val()
+	from, err := cluster.MasterForKey(ctx, key)
+	if err != nil {
+		n.t.Logf("move slot: %v", err)
 		return
 	}
-	to := masters[n.random.IntN(3)]
-	for to == from {
-		to = masters[n.random.IntN(3)]
-	}
-	do := func(m *servertest.Redis, args ...any) {
-		if err := conns[m].Do(ctx, args...).Err(); err != nil {
+	masters = slices.DeleteFunc(masters, func(m *servertest.Redis) bool { return m.Addr == from.Options().Addr })
+	to := redis.NewClient(&redis.Options{Addr: masters[n.random.IntN(len(masters))].Addr, Protocol: 2})
+	defer to.Close()
+	do := func(c *redis.Client, args ...any) string {
+		answer, err := c.Do(ctx, args...).Text()
+		if err != nil {
 			n.t.Logf("move slot: %v: %v", args, err)
 		}
+		return answer
 	}
-	do(to, "CLUSTER", "SETSLOT", slot, "IMPORTING", ids[from])
-	do(from, "CLUSTER", "SETSLOT", slot, "MIGRATING", ids[to])
+	owner := do(to, "CLUSTER", "MYID")
+	do(to, "CLUSTER", "SETSLOT", slot, "IMPORTING", do(from, "CLUSTER", "MYID"))
+	do(from, "CLUSTER", "SETSLOT", slot, "MIGRATING", owner)
 	n.briefly()
-	host, port, _ := net.SplitHostPort(to.Addr)
+	host, port, _ := net.SplitHostPort(to.Options().Addr)
 	for {
-		keys, err := conns[from].ClusterGetKeysInSlot(ctx, int(slot), 100).Result()
+		keys, err := from.ClusterGetKeysInSlot(ctx, int(slot), 100).Result()
 		if err != nil || len(keys) == 0 {
 			break
 		}
@@ -205,12 +199,9 @@ func (n *nemesis) moveSlot() {
 			do(from, "MIGRATE", host, port, k, 0, 1000)
 		}
 	}
-	for _, m := range []*servertest.Redis{to, from} {
-		do(m, "CLUSTER", "SETSLOT", slot, "NODE", ids[to])
-	}
-	for _, m := range masters {
-		if m != to && m != from {
-			do(m, "CLUSTER", "SETSLOT", slot, "NODE", ids[to])
-		}
-	}
+	do(to, "CLUSTER", "SETSLOT", slot, "NODE", owner) // first, so that no moment has no owner
+	_ = cluster.ForEachMaster(ctx, func(_ context.Context, c *redis.Client) error {
+		do(c, "CLUSTER", "SETSLOT", slot, "NODE", owner)
+		return nil
+	})
 }

@@ -5,16 +5,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
-	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/finding"
@@ -63,7 +60,6 @@ func (e *observed) dated(at time.Time) {
 type story struct {
 	mu     sync.Mutex
 	events []observed
-	copy   io.Writer // gets all reports; may be nil
 }
 
 func (s *story) add(t *testing.T, by string, line []byte) {
@@ -75,9 +71,6 @@ func (s *story) add(t *testing.T, by string, line []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.events = append(s.events, e)
-	if s.copy != nil {
-		fmt.Fprintf(s.copy, "%s %s %s\n", time.Now().Format("15:04:05.000"), by, line)
-	}
 }
 
 // since returns the events from the n-th on that are dated before that time.
@@ -88,7 +81,7 @@ func (s *story) since(n int, before time.Time) []observed {
 	for end < len(s.events) && s.events[end].At.Before(before) {
 		end++
 	}
-	return append([]observed(nil), s.events[n:end]...)
+	return slices.Clone(s.events[n:end])
 }
 
 const (
@@ -98,37 +91,24 @@ const (
 
 // eye is an Observer in this process.
 type eye struct {
-	observer *inspect.Observer
-	stop     context.CancelFunc
-	done     chan struct{}
+	*inspect.Observer
+	stop context.CancelFunc
+	done chan struct{}
 }
 
 // observe watches all servers, ZooKeeper and the five masters through wires.
 func observe(t *testing.T, w *world, reports *story) *eye {
 	t.Helper()
-	var admins []string
-	for _, z := range w.zk {
-		admins = append(admins, z.Admin)
+	sources := []inspect.Source{zksource.New(zksource.Config{
+		Backend: zkName, Servers: wireAddrs(w.zkLook), Admin: adminAddrs(w.zk), Roots: []string{"/soak"},
+	})}
+	for backend, masters := range w.redisOptions(wireAddrs(w.look)) {
+		sources = append(sources, redissource.New(redissource.Config{Backend: backend, Masters: masters}))
 	}
-	var five []*redis.UniversalOptions
-	for _, p := range w.look {
-		five = append(five, &redis.UniversalOptions{Addrs: []string{p.Addr()}})
-	}
-	o := inspect.NewObserver(time.Now,
-		zksource.New(zksource.Config{Backend: zkName, Servers: wireAddrs(w.zkLook), Admin: admins, Roots: []string{"/soak"}}),
-		redissource.New(redissource.Config{Backend: redlockName, Masters: five}),
-		redissource.New(redissource.Config{
-			Backend: sentinelName,
-			Masters: []*redis.UniversalOptions{{Addrs: redisAddrs(w.sentinels), MasterName: servertest.SentinelMaster}},
-		}),
-		redissource.New(redissource.Config{
-			Backend: clusterName,
-			Masters: []*redis.UniversalOptions{{Addrs: redisAddrs(w.cluster), IsClusterMode: true}},
-		}),
-	)
+	o := inspect.NewObserver(time.Now, sources...)
 	o.Diagnose(finding.Rules(), 10*time.Minute)
 	ctx, stop := context.WithCancel(context.Background())
-	e := &eye{observer: o, stop: stop, done: make(chan struct{})}
+	e := &eye{Observer: o, stop: stop, done: make(chan struct{})}
 	sub := o.Subscribe()
 	var both sync.WaitGroup
 	both.Go(func() {
@@ -163,15 +143,9 @@ func (e *eye) end() {
 	<-e.done
 }
 
-// snapshot returns the newest snapshot.
-func (e *eye) snapshot() *inspect.Snapshot { return e.observer.Snapshot() }
-
-// program returns the path of the real program, and builds it if needed.
+// program builds the real program and returns its path.
 func program(t *testing.T) string {
 	t.Helper()
-	if path := os.Getenv("LOCKSCOPE_PROGRAM"); path != "" {
-		return path
-	}
 	path := t.TempDir() + "/lockscope"
 	build := exec.Command("go", "build", "-o", path, "github.com/lockscope/lockscope")
 	if out, err := build.CombinedOutput(); err != nil {

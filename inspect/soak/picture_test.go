@@ -17,29 +17,28 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/each"
 	"github.com/lockscope/lockscope/internal/must"
+	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/lockops"
 )
 
 // picture maps each lock in use, BACKEND:PATH, to "holder holder | waiter waiter".
 type picture map[string]string
 
+// add adds a lock, unless it is free.
+func (p picture) add(lock string, holders, waiters []string) {
+	if len(holders)+len(waiters) > 0 {
+		p[lock] = strings.Join(slices.Sorted(slices.Values(holders)), " ") + " | " + strings.Join(waiters, " ")
+	}
+}
+
 // pictured returns the picture of a snapshot.
 func pictured(s *inspect.Snapshot) picture {
 	p := picture{}
-	names := func(list []inspect.Contender) []string {
-		var all []string
-		for i := range list {
-			all = append(all, list[i].Name.String())
-		}
-		return all
-	}
+	name := func(c inspect.Contender) string { return c.Name.String() }
 	for l := range s.Locks() {
-		if l.Contention() > 0 {
-			holders := names(l.Holders)
-			slices.Sort(holders)
-			p[l.ID.String()] = strings.Join(holders, " ") + " | " + strings.Join(names(l.Waiters), " ")
-		}
+		p.add(l.ID.String(), each.Of(l.Holders, name), each.Of(l.Waiters, name))
 	}
 	return p
 }
@@ -60,17 +59,9 @@ func listed(t *testing.T, program string, targets []string) picture {
 	}
 	must.Be(t, json.Unmarshal(out, &list), nil, "ls")
 	p := picture{}
-	names := func(list []contender) (all []string) {
-		for _, c := range list {
-			all = append(all, c.Name)
-		}
-		return all
-	}
+	name := func(c contender) string { return c.Name }
 	for _, l := range list.Locks {
-		if len(l.Holders)+len(l.Waiters) > 0 {
-			holders := slices.Sorted(slices.Values(names(l.Holders)))
-			p[l.ID] = strings.Join(holders, " ") + " | " + strings.Join(names(l.Waiters), " ")
-		}
+		p.add(l.ID, each.Of(l.Holders, name), each.Of(l.Waiters, name))
 	}
 	return p
 }
@@ -101,14 +92,11 @@ func (w *world) picture(ctx context.Context) (picture, error) {
 			}
 		}
 	}
-	for _, r := range w.watched {
-		if err := keysOfMaster(ctx, p, sentinelName, r.Addr); err != nil {
-			return nil, err
-		}
-	}
-	for _, r := range w.cluster {
-		if err := keysOfMaster(ctx, p, clusterName, r.Addr); err != nil {
-			return nil, err
+	for backend, servers := range map[string][]*servertest.Redis{sentinelName: w.watched, clusterName: w.cluster} {
+		for _, r := range servers {
+			if err := keysOfMaster(ctx, p, backend, r.Addr); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return p, nil
@@ -136,17 +124,13 @@ func (w *world) queues(p picture) error {
 		if err != nil {
 			return err
 		}
-		if len(queue) == 0 {
-			continue
-		}
 		number := func(name string) string { return name[max(0, len(name)-10):] }
 		slices.SortFunc(queue, func(a, b string) int { return strings.Compare(number(a), number(b)) })
-		holders := 1
+		holders := min(1, len(queue))
 		for holders < len(queue) && isRead(queue[0]) && isRead(queue[holders]) {
 			holders++
 		}
-		first := slices.Sorted(slices.Values(queue[:holders]))
-		p[zkName+":/soak/"+lock] = strings.Join(first, " ") + " | " + strings.Join(queue[holders:], " ")
+		p.add(zkName+":/soak/"+lock, queue[:holders], queue[holders:])
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"runtime"
+	"runtime/pprof"
 	"strconv"
 	"testing"
 	"time"
@@ -89,7 +90,10 @@ func reconnect(t *testing.T, b reached) {
 		return after.held <= before.held+passing && after.goroutines <= before.goroutines+passing && after.files <= before.files+passing
 	})
 	t.Logf("%d reconnects: %+v, before %+v", *reconnects, after, before)
-	must.True(t, ok, "a leak; goroutines:", stacks())
+	if !ok {
+		t.Error("a leak; goroutines:")
+		must.Succeed(t, pprof.Lookup("goroutine").WriteTo(t.Output(), 1))
+	}
 	// The lock's history is bounded. 1,000 leaked connections with 8 KiB buffers would exceed this.
 	if most := before.heap + 2<<20; after.heap > most {
 		t.Errorf("%d bytes in use, %d before", after.heap, before.heap)
@@ -128,7 +132,7 @@ func reachedSecureZooKeeper(t *testing.T) reached {
 // resets connections. The session survives.
 func reachedEnsemble(t *testing.T, addr, secure string, config *tls.Config) reached {
 	wire := servertest.StartWire(t, secure)
-	conn := restartClient(t, []string{addr})
+	conn := servertest.ConnectZooKeeper(t, addr, 20*time.Second)
 	for _, p := range []string{"/locks", "/locks/a"} {
 		must.Have(conn.Create(p, nil, 0, zk.WorldACL(zk.PermAll)))(t)
 	}
@@ -145,8 +149,8 @@ func reachedEnsemble(t *testing.T, addr, secure string, config *tls.Config) reac
 			last = made
 			return path.Base(made)
 		},
-		steady: func() bool { return watchesOf(t, []string{addr}) > 0 },
-		held:   func() int { return watchesOf(t, []string{addr}) + wire.Open() },
+		steady: func() bool { return watchesOf(t, addr) > 0 },
+		held:   func() int { return watchesOf(t, addr) + wire.Open() },
 	}
 }
 
@@ -191,8 +195,7 @@ func reachedRedis(t *testing.T, name string, o redis.UniversalOptions, servers .
 		each(func(c *redis.Client) {
 			info := must.Have(c.InfoMap(ctx, "clients").Result())(t)
 			for _, field := range fields {
-				k := must.Have(strconv.Atoi(info["Clients"][field]))(t)
-				n += k
+				n += must.Have(strconv.Atoi(info["Clients"][field]))(t)
 			}
 		})
 		return n

@@ -4,7 +4,6 @@ import (
 	"context"
 	"flag"
 	"math/rand/v2"
-	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -22,7 +21,6 @@ import (
 var (
 	lasts = flag.Duration("soak.d", 0, "how `LONG` the faults go on; 0 skips the soak")
 	seed  = flag.Uint64("soak.seed", 0, "`SEED` of the schedule; 0 chooses a random one")
-	kept  = flag.String("soak.story", "", "write all reports to this `FILE`, one per line")
 )
 
 func TestMain(m *testing.M) {
@@ -45,11 +43,6 @@ func TestSoak(t *testing.T) {
 	w := start(t)
 	plant(t, w)
 	notes, happened, reports := newLedger(), &faults{}, &story{}
-	if *kept != "" {
-		f := must.Have(os.Create(*kept))(t)
-		defer f.Close()
-		reports.copy = f
-	}
 	path := program(t)
 	eye := observe(t, w, reports)
 	watch := startWatch(t, path, w.targets(), reports)
@@ -81,10 +74,10 @@ func TestSoak(t *testing.T) {
 	}
 	to := time.Now()
 	all.end(t)
-	free := w.same(t, eye.snapshot)
+	free := w.same(t, eye.Snapshot)
 	quiet := time.Now() // the clients of pose record nothing
 	end := pose(t, all)
-	held := w.same(t, eye.snapshot)
+	held := w.same(t, eye.Snapshot)
 	must.True(t, len(held) >= 7, "want at least 7 locks to compare", held)
 	t.Logf("at the end the servers held:%v\nand with posed clients:%v", free, held)
 	if lines := differences(listed(t, path, w.targets()), held); len(lines) > 0 {
@@ -166,7 +159,7 @@ func about(e observed) string {
 
 // noFindings checks that there are no findings above info at the end.
 func noFindings(t *testing.T, e *eye) {
-	s := e.snapshot()
+	s := e.Snapshot()
 	for _, b := range s.Backends {
 		for _, f := range b.Findings {
 			must.Equal(t, f.Severity, "info", "at the end", b.Name, f.Rule, f.Message)
@@ -181,7 +174,7 @@ func noFindings(t *testing.T, e *eye) {
 
 // load checks that the observer's watches and goroutines stay few.
 func load(t *testing.T, e *eye) {
-	for _, b := range e.snapshot().Backends {
+	for _, b := range e.Snapshot().Backends {
 		t.Logf("%s: %s, %d requests, %d watches, lost %d times", b.Name, b.State, b.Cost.Requests, b.Cost.Watches, b.Lost)
 		must.True(t, b.Cost.Watches <= 20, b.Name, b.Cost.Watches, "watches on four directories")
 		must.True(t, b.State == "connected", b.Name, "is", b.State, b.Error)
@@ -195,13 +188,9 @@ func load(t *testing.T, e *eye) {
 
 // leftAlone checks that no connection of the observer remains.
 func (w *world) leftAlone(t *testing.T) {
-	open := func() (n int) {
-		for _, p := range append(slices.Clone(w.zkLook), w.look...) {
-			n += p.Open()
-		}
-		return n
+	for _, p := range slices.Concat(w.zkLook, w.look) {
+		must.Become(t, "the observer's connections are closed", func() bool { return p.Open() <= 0 })
 	}
-	must.Become(t, "the observer's connections are closed", func() bool { return open() <= 0 })
 }
 
 // enough fails a run with too few events to prove anything.

@@ -4,6 +4,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/redis/go-redis/v9"
+
+	"github.com/lockscope/lockscope/internal/each"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -46,38 +49,34 @@ const (
 
 // targets are the command line's targets, without wires.
 func (w *world) targets() []string {
-	var admins []string
-	for _, z := range w.zk {
-		admins = append(admins, z.Admin)
-	}
 	return []string{
-		"zk://" + strings.Join(zkAddrs(w.zk), ",") + "/soak?name=" + zkName + "&admin=" + strings.Join(admins, ","),
+		"zk://" + strings.Join(zkAddrs(w.zk), ",") + "/soak?name=" + zkName + "&admin=" + strings.Join(adminAddrs(w.zk), ","),
 		"redis://" + strings.Join(redisAddrs(w.masters), ",") + "?name=" + redlockName,
 		"redis+sentinel://" + strings.Join(redisAddrs(w.sentinels), ",") + "/" + servertest.SentinelMaster + "?name=" + sentinelName,
 		"redis+cluster://" + strings.Join(redisAddrs(w.cluster), ",") + "?name=" + clusterName,
 	}
 }
 
-func zkAddrs(list []*servertest.ZooKeeper) []string {
-	var addrs []string
-	for _, z := range list {
-		addrs = append(addrs, z.Addr)
+// redisOptions are the servers of each Redis backend. five are the addresses of the Redlock's masters.
+func (w *world) redisOptions(five []string) map[string][]*redis.UniversalOptions {
+	one := func(addr string) *redis.UniversalOptions { return &redis.UniversalOptions{Addrs: []string{addr}} }
+	return map[string][]*redis.UniversalOptions{
+		redlockName:  each.Of(five, one),
+		sentinelName: {{Addrs: redisAddrs(w.sentinels), MasterName: servertest.SentinelMaster}},
+		clusterName:  {{Addrs: redisAddrs(w.cluster), IsClusterMode: true}},
 	}
-	return addrs
+}
+
+func zkAddrs(list []*servertest.ZooKeeper) []string {
+	return each.Of(list, func(z *servertest.ZooKeeper) string { return z.Addr })
+}
+
+func adminAddrs(list []*servertest.ZooKeeper) []string {
+	return each.Of(list, func(z *servertest.ZooKeeper) string { return z.Admin })
 }
 
 func redisAddrs(list []*servertest.Redis) []string {
-	var addrs []string
-	for _, r := range list {
-		addrs = append(addrs, r.Addr)
-	}
-	return addrs
+	return each.Of(list, func(r *servertest.Redis) string { return r.Addr })
 }
 
-func wireAddrs(list []*servertest.Wire) []string {
-	var addrs []string
-	for _, p := range list {
-		addrs = append(addrs, p.Addr())
-	}
-	return addrs
-}
+func wireAddrs(list []*servertest.Wire) []string { return each.Of(list, (*servertest.Wire).Addr) }
