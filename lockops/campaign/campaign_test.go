@@ -3,6 +3,7 @@
 package campaign
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -14,52 +15,41 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/lockscope/lockscope/internal/each"
 	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/lockops"
 )
 
-// totals are a campaign's counts.
-type totals struct {
-	rounds, histories, operations, grants, faults, losses, paused, forced, refused, stood, undecided, failed int
-}
-
-// extra limits the additional time to reach the minimum of operations and faults.
-const extra = time.Minute
+// The minimum of operations and faults in all, and the maximum of additional time to reach it.
+const (
+	minOps, minFaults = 2000, 20
+	extra             = time.Minute
+)
 
 // TestCampaign tests the locks on real servers, target by target, for the time given by the flags.
 func TestCampaign(t *testing.T) {
-	names := targetOrder
-	if *campaignOn != "" {
-		names = strings.Split(*campaignOn, ",")
-	}
 	var targets []*target
-	for _, name := range names {
+	for name := range strings.SplitSeq(cmp.Or(*campaignOn, everyTarget), ",") {
 		if newTarget[name] == nil {
-			t.Fatalf("no target %q; choose from %v", name, targetOrder)
+			t.Fatalf("no target %q; choose from %s", name, everyTarget)
 		}
 		targets = append(targets, newTarget[name](t))
 	}
-	var all totals
+	all := counts{}
 	start := time.Now()
-	enough := func() bool { return all.operations >= *minOps && all.faults >= *minFaults }
+	enough := func() bool { return all["operations"] >= minOps && all["faults"] >= minFaults }
 	for round := 0; ; round++ {
 		if took := time.Since(start); round >= len(targets) && took >= *campaignFor && (enough() || took >= *campaignFor+extra) {
 			break
 		}
 		tg := targets[round%len(targets)]
 		seed := *campaignSeed + uint64(round)
-		if !t.Run(fmt.Sprintf("%s-%d", tg.name, seed), func(t *testing.T) { hunt(t, tg, round, seed, &all) }) {
-			all.failed++
-			if !*goOn {
-				break
-			}
+		if !t.Run(fmt.Sprintf("%s-%d", tg.name, seed), func(t *testing.T) { hunt(t, tg, round, seed, all) }) {
+			break
 		}
 	}
-	fmt.Printf("campaign: %v: rounds=%d histories=%d operations=%d grants=%d faults=%d losses=%d paused=%d forced=%d refused=%d stood=%d undecided=%d failed=%d\n",
-		time.Since(start).Round(time.Second), all.rounds, all.histories, all.operations, all.grants, all.faults, all.losses, all.paused, all.forced, all.refused, all.stood, all.undecided, all.failed)
-	if !enough() {
-		t.Errorf("%d operations and %d faults, want at least %d and %d", all.operations, all.faults, *minOps, *minFaults)
-	}
+	fmt.Printf("campaign: %v: %v\n", time.Since(start).Round(time.Second), all)
+	must.True(t, enough(), "too few operations or faults, want at least", minOps, "and", minFaults)
 }
 
 // calm is how long the workers continue after the leftovers of faults are gone, for checkProgress.
@@ -68,11 +58,14 @@ const calm = 2*freeLimit + undisturbed
 // settling is how long leftovers of faults may last, such as nodes and keys of dead clients.
 func (c Config) settling() time.Duration { return 3 * max(c.SessionTimeout, c.TTL) / 2 }
 
-// undisturbed is the time without faults at the beginning and the end of a round.
-const undisturbed = 400 * time.Millisecond
+// A round has faults for roundTime, and none for the time undisturbed at its beginning and its end.
+const (
+	roundTime   = 4 * time.Second
+	undisturbed = 400 * time.Millisecond
+)
 
 // hunt runs one round of workers and a nemesis, and checks the outcome.
-func hunt(t *testing.T, tg *target, round int, seed uint64, all *totals) {
+func hunt(t *testing.T, tg *target, round int, seed uint64, all counts) {
 	dir := must.Have(os.MkdirTemp(t.TempDir(), "round"))(t)
 	cfg := tg.config(round)
 	cfg.Seed, cfg.Stores, cfg.Clients = seed, dir, 4
@@ -81,7 +74,7 @@ func hunt(t *testing.T, tg *target, round int, seed uint64, all *totals) {
 	n := newNemesis(t, tg, seed, dir, crew)
 	crew.awaitGrant(t)
 	time.Sleep(undisturbed) // until some hold and some wait
-	n.rage(t, cfg, *roundTime)
+	n.rage(t, cfg, roundTime)
 	crew.calm(t)
 	progress(t, cfg)
 	time.Sleep(cfg.settling() + calm) // checkProgress checks this span
@@ -96,17 +89,21 @@ func hunt(t *testing.T, tg *target, round int, seed uint64, all *totals) {
 		}
 	}
 	nothingLeft(t, tg, cfg)
-	all.add(h, v, n.faults)
-	fmt.Printf("round %d: %s seed=%d operations=%d grants=%d faults=%d losses=%d paused=%d forced=%d refused=%d stood=%d undecided=%d violations=%d\n",
-		round, tg.name, seed, v.Operations, v.Grants, n.faults, v.Losses, v.Paused, v.Forced, v.Refused, v.Stood, v.Undecided, len(v.Violations))
+	seen := counts{
+		"rounds": 1, "histories": len(h.Locks()), "operations": v.Operations, "grants": v.Grants, "faults": n.faults,
+		"losses": v.Losses, "paused": v.Paused, "forced": v.Forced, "refused": v.Refused, "stood": v.Stood,
+		"undecided": v.Undecided, "violations": len(v.Violations),
+	}
+	all.add(seen)
+	fmt.Printf("round %d: %s, seed %d: %v\n", round, tg.name, seed, seen)
 	for _, violation := range v.Violations {
 		t.Errorf("round %d (%s, seed %d): %v", round, tg.name, seed, violation)
 	}
 	must.True(t, v.Grants != 0, "round", round, tg.name, "seed", seed, "no lock was granted")
 	if t.Failed() {
 		keep(t, dir, fmt.Sprintf("%s-%d", tg.name, seed))
-	} else if err := os.RemoveAll(dir); err != nil {
-		t.Error(err)
+	} else {
+		must.Be(t, os.RemoveAll(dir), nil)
 	}
 }
 
@@ -115,28 +112,11 @@ func (c Config) lock(name string) Lock {
 	return c.Locks[i]
 }
 
-func (a *totals) add(h *History, v Verdict, faults int) {
-	a.rounds++
-	a.histories += len(h.Locks())
-	a.operations += v.Operations
-	a.grants += v.Grants
-	a.faults += faults
-	a.losses += v.Losses
-	a.paused += v.Paused
-	a.forced += v.Forced
-	a.refused += v.Refused
-	a.stood += v.Stood
-	a.undecided += v.Undecided
-}
-
 // keep copies a failed round's reports to where they outlive the test.
 func keep(t *testing.T, dir, name string) {
 	to := filepath.Join(os.TempDir(), "lockscope-campaign-"+name)
 	must.Be(t, os.RemoveAll(to), nil)
-	if err := os.CopyFS(to, os.DirFS(dir)); err != nil {
-		t.Error(err)
-		return
-	}
+	must.Be(t, os.CopyFS(to, os.DirFS(dir)), nil)
 	fmt.Printf("reports of the failed round: %s\n", to)
 }
 
@@ -147,33 +127,24 @@ const progressLimit = time.Minute
 func progress(t *testing.T, cfg Config) {
 	ctx, cancel := context.WithTimeout(t.Context(), progressLimit)
 	defer cancel()
-	var zk *lockops.ZKSession
-	var masters *lockops.RedisSession
+	var session lockops.Session
 	var err error
 	if len(cfg.ZooKeeper) > 0 {
-		if zk, err = lockops.NewZKSession(ctx, cfg.ZooKeeper, lockops.WithSessionTimeout(cfg.SessionTimeout)); err != nil {
-			t.Errorf("after healing: %v", err)
-			return
-		}
-		defer zk.Close()
+		session, err = lockops.NewZKSession(ctx, cfg.ZooKeeper, lockops.WithSessionTimeout(cfg.SessionTimeout))
+	} else {
+		session, err = lockops.NewRedisSession(ctx, each.Of(cfg.Redis, func(addrs []string) *redis.UniversalOptions {
+			return &redis.UniversalOptions{Addrs: addrs, IsClusterMode: cfg.Cluster}
+		}))
 	}
-	if len(cfg.Redis) > 0 {
-		var options []*redis.UniversalOptions
-		for _, addrs := range cfg.Redis {
-			options = append(options, &redis.UniversalOptions{Addrs: addrs, IsClusterMode: cfg.Cluster})
-		}
-		if masters, err = lockops.NewRedisSession(ctx, options); err != nil {
-			t.Errorf("after healing: %v", err)
-			return
-		}
-		defer masters.Close()
+	if err != nil {
+		t.Errorf("after healing: %v", err)
+		return
 	}
+	defer session.Close()
+	zk, _ := session.(*lockops.ZKSession)
+	masters, _ := session.(*lockops.RedisSession)
 	for _, l := range cfg.Locks {
-		lockers, err := lockersOf(l, cfg, zk, masters)
-		if err != nil {
-			t.Error(err)
-			return
-		}
+		lockers := must.Have(lockersOf(l, cfg, zk, masters))(t)
 		h, err := lockers[len(lockers)-1].Acquire(ctx)
 		if err != nil {
 			t.Errorf("after healing: %v", err)
@@ -191,26 +162,22 @@ func nothingLeft(t *testing.T, tg *target, cfg Config) {
 	limit := 3*max(cfg.SessionTimeout, cfg.TTL) + time.Minute // the order of a Redlock's waiters expires later
 	var left []string
 	var err error
-	for end := time.Now().Add(limit); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
-		if left, err = tg.left(t.Context(), cfg); err == nil && len(left) == 0 {
-			break
-		}
-	}
-	if err != nil || len(left) > 0 {
-		t.Errorf("%s: left behind after %v: %v, %v", tg.name, limit, left, err)
-	}
+	gone := within(limit, func() bool {
+		left, err = tg.left(t.Context(), cfg)
+		return err == nil && len(left) == 0
+	})
+	must.True(t, gone, tg.name, "left behind after", limit, left, err)
 	if tg.watches == nil {
 		return
 	}
 	var watched []string
-	for end := time.Now().Add(limit); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
-		var leaked int
-		if watched, leaked, err = tg.watches(); err == nil && len(watched) == 0 {
-			if leaked > 0 {
-				fmt.Printf("%s: servers still have watches of %d sessions that have ended\n", tg.name, leaked)
-			}
-			return
-		}
+	var leaked int
+	gone = within(limit, func() bool {
+		watched, leaked, err = tg.watches(t.Context())
+		return err == nil && len(watched) == 0
+	})
+	if leaked > 0 {
+		fmt.Printf("%s: servers still have watches of %d sessions that have ended\n", tg.name, leaked)
 	}
-	t.Errorf("%s: leaked watches on %d paths: %.300s, %v", tg.name, len(watched), fmt.Sprint(watched), err)
+	must.True(t, gone, tg.name, "leaked watches on", len(watched), "paths", watched, err)
 }

@@ -3,12 +3,15 @@
 package campaign
 
 import (
+	"maps"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/lockscope/lockscope/inspect/zkadmin"
+	"github.com/lockscope/lockscope/internal/each"
 	"github.com/lockscope/lockscope/internal/failpoint"
 	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
@@ -23,16 +26,12 @@ func TestFailpoint_HoldIsWatchedBeforeReturn(t *testing.T) {
 	s := must.Have(lockops.NewZKSession(t.Context(), []string{server.Addr}))(t)
 	defer s.Close()
 	failpoint.Stop(func(place string) {
-		for end := time.Now().Add(time.Minute); place == failpoint.Granted; time.Sleep(time.Millisecond) {
-			watches, err := fourLetters(server.Addr, "wchp")
-			if err != nil || time.Now().After(end) {
-				t.Errorf("its node is not watched: %q, %v", watches, err)
-				return
-			}
-			if strings.Contains(watches, "/lock/") {
-				return
-			}
-		}
+		watched := place != failpoint.Granted || within(time.Minute, func() bool {
+			watches, err := zkadmin.New(zkadmin.Config{Addr: server.Addr}).WatchesByPath(t.Context())
+			must.Be(t, err, nil)
+			return each.Any(maps.Keys(watches), func(path string) bool { return strings.HasPrefix(path, "/lock/") })
+		})
+		must.True(t, watched, "its node is not watched")
 	})
 	defer failpoint.Stop(func(string) {})
 	h := must.Have(lockops.NewZKMutex(s, "/lock").Acquire(t.Context()))(t)
@@ -53,13 +52,7 @@ func TestFailpoint_RoundEndResumesStoppedWorkers(t *testing.T) {
 			}
 		})
 	}
-	for limit := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
-		if records, err := ReadReport(path); err != nil || time.Now().After(limit) {
-			t.Fatalf("none stopped: %v, %v", records, err)
-		} else if len(records) > 0 {
-			break
-		}
-	}
+	must.Become(t, "some stopped", func() bool { return len(must.Have(ReadReport(path))(t)) > 0 })
 	end()
 	must.Be(t, report.Close(), nil)
 	actors.Wait()

@@ -17,21 +17,16 @@ import (
 )
 
 // onClock runs f with an ensemble inside the process, on a clock that jumps, where durations depend
-// only on the code. session makes a session on one member.
-func onClock(t *testing.T, f func(t *testing.T, n *network, session func(addr string) *lockops.ZKSession)) {
-	onEnsemble(t, func(t *testing.T, _ *zkserver.Ensemble, n *network, session func(addr string) *lockops.ZKSession) {
-		f(t, n, session)
-	})
-}
-
-// onEnsemble is onClock for faults of members.
-func onEnsemble(t *testing.T, f func(t *testing.T, e *zkserver.Ensemble, n *network, session func(addr string) *lockops.ZKSession)) {
+// only on the code. session makes a session on one member, which ends with the test.
+func onClock(t *testing.T, f func(t *testing.T, e *zkserver.Ensemble, n *network, session func(addr string) *lockops.ZKSession)) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork()
 		e := must.Have(zkserver.StartEnsemble(zkserver.Config{TickTime: simTick}, 5, n.listen(member1), n.listen(member2), n.listen("10.0.0.3:2181")))(t)
-		defer e.Close()
+		t.Cleanup(e.Close)
 		f(t, e, n, func(addr string) *lockops.ZKSession {
-			return must.Have(lockops.NewZKSession(t.Context(), []string{addr}, lockops.WithSessionTimeout(simTimeout), lockops.WithDialContext(n.dial)))(t)
+			s := must.Have(lockops.NewZKSession(t.Context(), []string{addr}, lockops.WithSessionTimeout(simTimeout), lockops.WithDialContext(n.dial)))(t)
+			t.Cleanup(s.Close)
+			return s
 		})
 	})
 }
@@ -41,10 +36,8 @@ const member1, member2 = "10.0.0.1:2181", "10.0.0.2:2181"
 // An Acquire on a hanging server returns soon after its context ends, and its request is undone in
 // the background.
 func TestAcquireReturnsSoonOnHungServer(t *testing.T) {
-	onClock(t, func(t *testing.T, n *network, session func(addr string) *lockops.ZKSession) {
-		s := session(member1)
-		defer s.Close()
-		m := lockops.NewZKMutex(s, "/lock")
+	onClock(t, func(t *testing.T, _ *zkserver.Ensemble, n *network, session func(addr string) *lockops.ZKSession) {
+		m := lockops.NewZKMutex(session(member1), "/lock")
 		h, err := m.Acquire(t.Context())
 		must.Succeed(t, err)
 		must.Succeed(t, h.Release(t.Context()))
@@ -65,10 +58,8 @@ func TestAcquireReturnsSoonOnHungServer(t *testing.T) {
 // show the leader that the session is alive, and the follower that would report it is cut off first.
 func TestSilenceBeforeGrantShortensHold(t *testing.T) {
 	for silence := time.Duration(0); silence < simTimeout; silence += simTick / 4 {
-		onEnsemble(t, func(t *testing.T, e *zkserver.Ensemble, n *network, session func(addr string) *lockops.ZKSession) {
+		onClock(t, func(t *testing.T, e *zkserver.Ensemble, n *network, session func(addr string) *lockops.ZKSession) {
 			first, second := session(member2), session(member1)
-			defer first.Close()
-			defer second.Close()
 			m := lockops.NewZKMutex(first, "/lock")
 			h, err := m.Acquire(t.Context())
 			must.Succeed(t, err)
@@ -77,9 +68,8 @@ func TestSilenceBeforeGrantShortensHold(t *testing.T) {
 			n.hold(member2, true)
 			time.Sleep(silence)
 			n.hold(member2, false)
-			if h, err = m.Acquire(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			h, err = m.Acquire(t.Context())
+			must.Succeed(t, err)
 			e.Cut(1, true, false)
 			next := must.Have(lockops.NewZKMutex(second, "/lock").Acquire(t.Context()))(t)
 			if h.Context().Err() == nil {
@@ -119,7 +109,7 @@ func TestSlowAnswersGrantOrEnd(t *testing.T) {
 		{"all", 0, all, true, 3 * simTimeout, 3 * simTimeout},
 		{"all, too much,", 0, most, false, 4 * simTimeout, 9 * simTimeout},
 	} {
-		onEnsemble(t, func(t *testing.T, e *zkserver.Ensemble, n *network, _ func(addr string) *lockops.ZKSession) {
+		onClock(t, func(t *testing.T, e *zkserver.Ensemble, n *network, _ func(addr string) *lockops.ZKSession) {
 			var late atomic.Int64
 			dial := func(ctx context.Context, network, addr string) (net.Conn, error) {
 				conn, err := n.dial(ctx, network, addr)
@@ -156,10 +146,8 @@ func TestSlowAnswersGrantOrEnd(t *testing.T) {
 
 // A waiter checks the queue right after a reconnect, since its watch ended with the old connection.
 func TestWatchEndsWithItsConnection(t *testing.T) {
-	onClock(t, func(t *testing.T, n *network, session func(addr string) *lockops.ZKSession) {
+	onClock(t, func(t *testing.T, _ *zkserver.Ensemble, n *network, session func(addr string) *lockops.ZKSession) {
 		first, second := session(member1), session(member2)
-		defer first.Close()
-		defer second.Close()
 		h := must.Have(lockops.NewZKMutex(first, "/lock").Acquire(t.Context()))(t)
 		waits, granted := make(chan struct{}, 1), make(chan error, 1)
 		waiter := lockops.NewZKMutex(second, "/lock", lockops.OnWaiting(func(string) { waits <- struct{}{} }))

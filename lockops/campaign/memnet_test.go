@@ -4,11 +4,11 @@ package campaign
 
 import (
 	"context"
-	"errors"
 	"io"
 	"net"
 	"os"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -62,15 +62,13 @@ func (l *listener) Close() error {
 
 func (l *listener) Addr() net.Addr { return l.addr }
 
-var errRefused = errors.New("connection refused")
-
 // dial connects to a listener.
 func (n *network) dial(ctx context.Context, _, addr string) (net.Conn, error) {
 	n.mu.Lock()
 	l := n.listeners[addr]
 	n.mu.Unlock()
 	if l == nil {
-		return nil, errRefused
+		return nil, syscall.ECONNREFUSED
 	}
 	p := &pair{net: n, listener: l}
 	up, down := newStream(p), newStream(p)
@@ -80,7 +78,7 @@ func (n *network) dial(ctx context.Context, _, addr string) (net.Conn, error) {
 	select {
 	case l.conns <- server:
 	case <-l.done:
-		return nil, errRefused
+		return nil, syscall.ECONNREFUSED
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -95,7 +93,11 @@ func (n *network) hold(addr string, held bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.listeners[addr].held = held
-	n.wake(addr)
+	for p := range n.pairs {
+		for _, s := range p.streams {
+			s.changed.Broadcast()
+		}
+	}
 }
 
 // cut ends the connections with a listener. With lose it waits for the next write and drops it, so
@@ -109,19 +111,8 @@ func (n *network) cut(addr string, lose bool) {
 		}
 		if lose {
 			p.streams[1].lose = true
-			continue
-		}
-		p.end()
-	}
-	n.wake(addr)
-}
-
-func (n *network) wake(addr string) {
-	for p := range n.pairs {
-		if string(p.listener.addr) == addr {
-			for _, s := range p.streams {
-				s.changed.Broadcast()
-			}
+		} else {
+			p.end()
 		}
 	}
 }

@@ -4,13 +4,11 @@ package campaign
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
-	"net"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -21,6 +19,7 @@ import (
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/inspect/zkadmin"
 	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/lockops/act"
 )
@@ -33,13 +32,9 @@ type fault struct {
 	forces func(t *testing.T, r *rand.Rand, lock Lock, audit *act.Audit) (name string, err error)
 }
 
-type quiet struct{}
-
-func (quiet) Printf(string, ...any) {}
-
 // withZooKeeper runs f on its own connection.
 func withZooKeeper(servers []string, f func(*zk.Conn) error) error {
-	conn, events, err := zk.Connect(servers, 5*time.Second, zk.WithLogger(quiet{}))
+	conn, events, err := zk.Connect(servers, 5*time.Second, zk.WithLogger(noLog{}))
 	if err != nil {
 		return err
 	}
@@ -140,44 +135,30 @@ func force(ctx context.Context, releaser act.Releaser, request act.Request) erro
 // watchesOn returns the paths watched by connected sessions, and the number of ended sessions whose
 // watches a server still keeps. Clients cannot remove those. Servers leak them if a connection ends
 // while its request for a watch is executed, as happens on a stopped server.
-func watchesOn(servers []string) (paths []string, leaked int, err error) {
+func watchesOn(ctx context.Context, servers []string) (paths []string, leaked int, err error) {
 	for _, addr := range servers {
-		watches, err := fourLetters(addr, "wchc")
+		s := zkadmin.New(zkadmin.Config{Addr: addr})
+		watches, err := s.WatchesByPath(ctx)
 		if err != nil {
 			return nil, 0, err
 		}
-		connections, err := fourLetters(addr, "cons")
+		connections, err := s.Connections(ctx)
 		if err != nil {
 			return nil, 0, err
 		}
-		connected := false
-		for line := range strings.Lines(watches) {
-			line = strings.TrimRight(line, "\n")
-			switch path, ofSession := strings.CutPrefix(line, "\t"); {
-			case line == "":
-			case !ofSession: // a line with a session, "0x" and its id
-				if connected = strings.Contains(connections, "sid="+line+","); !connected {
-					leaked++
+		ended := map[int64]bool{}
+		for path, sessions := range watches {
+			for _, id := range sessions {
+				if slices.ContainsFunc(connections, func(c zkadmin.Connection) bool { return c.Session == id }) {
+					paths = append(paths, addr+path)
+				} else {
+					ended[id] = true
 				}
-			case connected:
-				paths = append(paths, addr+path)
 			}
 		}
+		leaked += len(ended)
 	}
 	return paths, leaked, nil
-}
-
-// fourLetters sends a four-letter word to a ZooKeeper server.
-func fourLetters(addr, word string) (string, error) {
-	conn, err := net.DialTimeout("tcp", addr, time.Second)
-	if err != nil {
-		return "", err
-	}
-	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
-	_, err = io.WriteString(conn, word)
-	text, readErr := io.ReadAll(conn)
-	return string(text), errors.Join(err, readErr)
 }
 
 // nemesis breaks things for a round.

@@ -33,9 +33,8 @@ func newReplicaTarget(t *testing.T) *target {
 	p := &replicated{}
 	for i := range p.servers {
 		p.servers[i], p.links[i] = redisMaster(t, "--repl-diskless-sync-delay", "0", "--repl-timeout", "2")
-		_, port, err := net.SplitHostPort(p.links[i].Addr())
-		must.Succeed(t, err)
-		sendCommand(t, p.servers[i].Addr, "CONFIG", "SET", "replica-announce-ip", "127.0.0.1", "replica-announce-port", port)
+		host, port := p.announced(i)
+		sendCommand(t, p.servers[i].Addr, "CONFIG", "SET", "replica-announce-ip", host, "replica-announce-port", port)
 	}
 	p.clients = servertest.StartWire(t, p.servers[0].Addr)
 	p.heal(t)
@@ -48,6 +47,12 @@ func newReplicaTarget(t *testing.T) *target {
 	}
 	tg.faults = append(p.faults(), forcedOnRedis([]string{p.clients.Addr()})...)
 	return tg
+}
+
+// announced is where the other server reaches a server, through its wire.
+func (p *replicated) announced(i int) (host, port string) {
+	host, port, _ = net.SplitHostPort(p.links[i].Addr())
+	return host, port
 }
 
 func (p *replicated) faults() []fault {
@@ -115,8 +120,7 @@ func (p *replicated) failover(t *testing.T) {
 	if role(t, from) != "master" { // a stopped master would fail over later
 		return
 	}
-	host, port, err := net.SplitHostPort(p.links[1-p.master].Addr())
-	must.Succeed(t, err)
+	host, port := p.announced(1 - p.master)
 	c := dialAdmin(from)
 	defer c.Close()
 	if c.Do(t.Context(), "FAILOVER", "TO", host, port, "TIMEOUT", failoverLimit).Err() != nil {
@@ -124,12 +128,11 @@ func (p *replicated) failover(t *testing.T) {
 	}
 	for t.Context().Err() == nil {
 		info := sendCommand(t, from, "INFO", "replication")
-		if infoField(info, "role") == "slave" && infoField(info, "master_failover_state") == "no-failover" {
-			p.master = 1 - p.master
-			p.clients.Retarget(p.servers[p.master].Addr)
-			return
-		}
-		if infoField(info, "role") == "master" && infoField(info, "master_failover_state") == "no-failover" {
+		if role := infoField(info, "role"); role != "" && infoField(info, "master_failover_state") == "no-failover" {
+			if role == "slave" {
+				p.master = 1 - p.master
+				p.clients.Retarget(p.servers[p.master].Addr)
+			}
 			return
 		}
 		time.Sleep(10 * time.Millisecond)
@@ -146,8 +149,7 @@ func (p *replicated) restore(t *testing.T) {
 
 // attach makes the other server the master's replica.
 func (p *replicated) attach(t *testing.T) {
-	host, port, err := net.SplitHostPort(p.links[p.master].Addr())
-	must.Succeed(t, err)
+	host, port := p.announced(p.master)
 	sendCommand(t, p.servers[1-p.master].Addr, "REPLICAOF", host, port)
 }
 
@@ -159,9 +161,8 @@ func (p *replicated) heal(t *testing.T) {
 	}
 	p.clients.Heal()
 	p.restore(t)
-	for end := time.Now().Add(progressLimit); infoField(sendCommand(t, p.servers[1-p.master].Addr, "INFO", "replication"), "master_link_status") != "up"; time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("the replica does not follow:\n%s", sendCommand(t, p.servers[1-p.master].Addr, "INFO", "replication"))
-		}
-	}
+	replica := p.servers[1-p.master].Addr
+	must.Become(t, "the replica follows", func() bool {
+		return infoField(sendCommand(t, replica, "INFO", "replication"), "master_link_status") == "up"
+	})
 }

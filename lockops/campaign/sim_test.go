@@ -15,6 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/zkserver"
 	"github.com/lockscope/lockscope/lockops"
 )
@@ -31,45 +32,32 @@ var (
 // of the lock.
 func TestSchedules(t *testing.T) {
 	start := time.Now()
-	var all simCounts
+	all := counts{}
 	for i := range *simSeeds {
 		seed := *simFirst + uint64(i)
-		var counts simCounts
 		ok := t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { counts = simulate(t, seed, true) })
+			synctest.Test(t, func(t *testing.T) { all.add(simulate(t, seed, true)) })
 		})
-		all.add(counts)
 		if !ok {
 			break
 		}
 	}
-	fmt.Printf("schedules: seeds %d to %d, %d grants, %d faults, %d losses in %v\n",
-		*simFirst, *simFirst+uint64(*simSeeds)-1, all.grants, all.faults, all.losses, time.Since(start).Round(time.Millisecond))
-	if all.grants < 100**simSeeds || all.losses == 0 {
-		t.Errorf("only %d grants and %d losses: the test shows little", all.grants, all.losses)
-	}
+	fmt.Printf("schedules: seeds %d to %d: %v in %v\n",
+		*simFirst, *simFirst+uint64(*simSeeds)-1, all, time.Since(start).Round(time.Millisecond))
+	must.True(t, all["grants"] >= 100**simSeeds && all["losses"] > 0, "the test shows little:", all)
 }
 
 // Holders that ignore the end of their lease are detected.
 func TestControlSchedules(t *testing.T) {
 	for seed := range uint64(20) {
-		var counts simCounts
-		synctest.Test(t, func(t *testing.T) { counts = simulate(t, seed, false) })
-		if counts.overlaps > 0 {
-			fmt.Printf("control %s: %d overlaps with seed %d\n", t.Name(), counts.overlaps, seed)
+		var seen counts
+		synctest.Test(t, func(t *testing.T) { seen = simulate(t, seed, false) })
+		if seen["overlaps"] > 0 {
+			fmt.Printf("control %s with seed %d: %v\n", t.Name(), seed, seen)
 			return
 		}
 	}
 	t.Error("no overlong hold was detected")
-}
-
-type simCounts struct{ grants, faults, losses, overlaps int }
-
-func (c *simCounts) add(more simCounts) {
-	c.grants += more.grants
-	c.faults += more.faults
-	c.losses += more.losses
-	c.overlaps += more.overlaps
 }
 
 const (
@@ -89,7 +77,7 @@ type sim struct {
 	reports  bool // holders stop when their lease ends
 
 	mu      sync.Mutex
-	counts  simCounts
+	counts  counts
 	holders map[string]map[*simHold]bool
 	tokens  map[string]uint64
 	forced  map[string]*removal // contenders of simForced removed by the schedule, by node name
@@ -107,9 +95,9 @@ type simHold struct {
 type simNote struct{ lock, text string }
 
 // simulate runs a schedule. Without reports, holders ignore losses until they release the lock.
-func simulate(t *testing.T, seed uint64, reports bool) simCounts {
+func simulate(t *testing.T, seed uint64, reports bool) counts {
 	s := &sim{
-		t: t, net: newNetwork(), random: rand.New(rand.NewPCG(seed, 3)), reports: reports,
+		t: t, net: newNetwork(), random: rand.New(rand.NewPCG(seed, 3)), reports: reports, counts: counts{},
 		holders: map[string]map[*simHold]bool{}, forced: map[string]*removal{}, tokens: map[string]uint64{}, start: time.Now(),
 	}
 	var listeners []net.Listener
@@ -117,10 +105,7 @@ func simulate(t *testing.T, seed uint64, reports bool) simCounts {
 		s.addrs = append(s.addrs, fmt.Sprintf("10.0.0.%d:2181", i+1))
 		listeners = append(listeners, s.net.listen(s.addrs[i]))
 	}
-	var err error
-	if s.ensemble, err = zkserver.StartEnsemble(zkserver.Config{TickTime: simTick}, 5, listeners...); err != nil {
-		t.Fatal(err)
-	}
+	s.ensemble = must.Have(zkserver.StartEnsemble(zkserver.Config{TickTime: simTick}, 5, listeners...))(t)
 	ctx, cancel := context.WithTimeout(t.Context(), simLength)
 	defer cancel()
 	var work sync.WaitGroup
@@ -153,7 +138,7 @@ func (s *sim) rage(ctx context.Context) {
 		pause(time.Second)
 		follower, addr, fault := 1+s.random.IntN(2), s.addrs[s.random.IntN(3)], s.random.IntN(8)
 		s.mu.Lock()
-		s.counts.faults++
+		s.counts["faults"]++
 		s.note("", "fault %d: follower %d, %s", fault, follower, addr)
 		s.mu.Unlock()
 		switch fault {
@@ -274,7 +259,7 @@ func (s *sim) attempt(ctx context.Context, session *lockops.ZKSession, who strin
 func (s *sim) granted(name string, h *simHold) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.counts.grants++
+	s.counts["grants"]++
 	if s.holders[name] == nil {
 		s.holders[name] = map[*simHold]bool{}
 	}
@@ -284,7 +269,7 @@ func (s *sim) granted(name string, h *simHold) {
 	for other := range s.holders[name] {
 		relies := !s.reports || other.hold.Context().Err() == nil
 		if relies && !(h.shared && other.shared) && !late && !s.removed(name, other.hold.Name(), reportedLate) {
-			s.counts.overlaps++
+			s.counts["overlaps"]++
 			if s.reports {
 				deadline, _ := other.hold.Deadline()
 				s.fail(name, "%s was granted to %s (shared %v, %s) while %s (shared %v, %s) holds it, for another %v", name, h.who, h.shared, h.hold.Name(),
@@ -306,7 +291,7 @@ func (s *sim) left(name string, h *simHold) {
 	defer s.mu.Unlock()
 	cause := context.Cause(h.hold.Context())
 	if errors.Is(cause, lockops.ErrLost) {
-		s.counts.losses++
+		s.counts["losses"]++
 	}
 	delete(s.holders[name], h)
 	s.note(name, "%s left it (%s, %v)", h.who, h.hold.Name(), cause)

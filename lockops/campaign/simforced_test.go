@@ -139,15 +139,13 @@ func TestOnlyRecentDeletionsExcuse(t *testing.T) {
 // A lagging member grants the lock to a waiter whose node was deleted, after a grant with a newer
 // token. The waiter notices the loss once the member has caught up (docs/locks.md, operators).
 func TestWaiterRemovedDuringLagIsNotified(t *testing.T) {
-	onEnsemble(t, func(t *testing.T, e *zkserver.Ensemble, _ *network, session func(addr string) *lockops.ZKSession) {
+	onClock(t, func(t *testing.T, e *zkserver.Ensemble, _ *network, session func(addr string) *lockops.ZKSession) {
 		const lag = simTick / 2
 		grants := make(chan *lockops.Hold, 3)
 		var names []string
 		for i, addr := range []string{member1, member2, member1} { // only the second is on a follower
-			s := session(addr)
-			defer s.Close()
 			waits := make(chan struct{}, 1)
-			m := lockops.NewZKMutex(s, simForced, lockops.OnWaiting(func(string) { waits <- struct{}{} }))
+			m := lockops.NewZKMutex(session(addr), simForced, lockops.OnWaiting(func(string) { waits <- struct{}{} }))
 			go func() {
 				h, err := m.Acquire(t.Context())
 				must.Be(t, err, nil)

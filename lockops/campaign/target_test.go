@@ -16,6 +16,8 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/lockscope/lockscope/internal/each"
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/lockops"
 )
@@ -32,7 +34,7 @@ type target struct {
 	left func(ctx context.Context, cfg Config) ([]string, error)
 	// watches returns the paths watched by connected sessions, and the number of ended sessions whose watches a server
 	// still has. It is nil if the servers have no watches.
-	watches func() (paths []string, leaked int, err error)
+	watches func(ctx context.Context) (paths []string, leaked int, err error)
 }
 
 const (
@@ -50,8 +52,10 @@ var (
 	newTarget = map[string]func(t *testing.T) *target{
 		"zookeeper": newZooKeeperTarget, "redis": newRedisTarget, "redlock": newRedlockTarget, "cluster": newClusterTarget, "replica": newReplicaTarget,
 	}
-	targetOrder = []string{"zookeeper", "redis", "redlock", "cluster", "replica"}
 )
+
+// everyTarget has the names of all targets.
+const everyTarget = "zookeeper,redis,redlock,cluster,replica"
 
 func zooKeeperLocks(round int) []Lock {
 	dir := fmt.Sprintf("/campaign%d", round)
@@ -81,13 +85,8 @@ func startEnsemble(t *testing.T) *ensemble {
 
 func newZooKeeperTarget(t *testing.T) *target {
 	e := startEnsemble(t)
-	behindWires, direct := make([]string, len(e.Clients)), make([]string, len(e.Members))
-	for i, w := range e.Clients {
-		behindWires[i] = w.Addr()
-	}
-	for i, m := range e.Members {
-		direct[i] = m.Addr
-	}
+	behindWires := each.Of(e.Clients, (*servertest.Wire).Addr)
+	direct := each.Of(e.Members, func(m *servertest.ZooKeeper) string { return m.Addr })
 	return &target{
 		name: "zookeeper",
 		config: func(round int) Config {
@@ -96,7 +95,7 @@ func newZooKeeperTarget(t *testing.T) *target {
 		faults:  slices.Concat(e.serverFaults(), e.networkFaults(), linkFaults(e.Clients), forcedOnZooKeeper(direct)),
 		heal:    e.heal,
 		left:    func(ctx context.Context, cfg Config) ([]string, error) { return leftOnZooKeeper(ctx, direct, cfg) },
-		watches: func() ([]string, int, error) { return watchesOn(direct) },
+		watches: func(ctx context.Context) ([]string, int, error) { return watchesOn(ctx, direct) },
 	}
 }
 
@@ -164,11 +163,7 @@ func (e *ensemble) networkFaults() []fault {
 			for _, w := range e.Clients {
 				w.Stop(direction(r)...)
 			}
-			return func() {
-				for _, w := range e.Clients {
-					w.Heal()
-				}
-			}
+			return func() { healAll(e.Clients) }
 		}},
 		{name: "clients' connections are reset", do: func(_ *testing.T, r *rand.Rand) func() { e.Clients[e.any(r)].Reset(); return nil }},
 	}
@@ -187,13 +182,15 @@ func (e *ensemble) heal(t *testing.T) {
 // slowestLink is the longest round trip over a slow link.
 const slowestLink = 200 * time.Millisecond
 
+func healAll(links []*servertest.Wire) {
+	for _, w := range links {
+		w.Heal()
+	}
+}
+
 // linkFaults make clients' links long, slow or half-open.
 func linkFaults(links []*servertest.Wire) []fault {
-	heal := func() {
-		for _, w := range links {
-			w.Heal()
-		}
-	}
+	heal := func() { healAll(links) }
 	return []fault{
 		{name: "a link is slow", do: func(_ *testing.T, r *rand.Rand) func() {
 			links[r.IntN(len(links))].Delay(upTo(r, slowestLink/2))
@@ -245,11 +242,7 @@ func reload(t *testing.T, addr string) {
 }
 
 func addrsOf(masters []*servertest.Redis) []string {
-	addrs := make([]string, len(masters))
-	for i, m := range masters {
-		addrs[i] = m.Addr
-	}
-	return addrs
+	return each.Of(masters, func(m *servertest.Redis) string { return m.Addr })
 }
 
 // oneRedis returns this build's kinds of locks on one Redis.
@@ -311,12 +304,9 @@ func newClusterTarget(t *testing.T) *target {
 		}
 		move = nil
 		c := nodes[0].Client(t)
-		for !strings.Contains(c.ClusterInfo(t.Context()).Val(), "cluster_state:ok") {
-			if t.Context().Err() != nil {
-				return
-			}
-			time.Sleep(50 * time.Millisecond)
-		}
+		must.Become(t, "the cluster serves", func() bool {
+			return strings.Contains(c.ClusterInfo(t.Context()).Val(), "cluster_state:ok")
+		})
 	}
 	tg.left = func(ctx context.Context, cfg Config) ([]string, error) { return leftOnRedis(ctx, addrsOf(nodes), cfg) }
 	return tg

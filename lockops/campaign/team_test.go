@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -60,14 +61,10 @@ func (c *team) start(t *testing.T) {
 	cfg := c.cfg
 	cfg.Worker, cfg.Report = c.next, filepath.Join(c.dir, fmt.Sprintf("worker-%d.jsonl", c.next))
 	text := must.Have(json.Marshal(cfg))(t)
-	self, err := os.Executable()
-	must.Succeed(t, err)
-	p := &process{number: c.next, cmd: exec.Command(self), done: make(chan error, 1)}
+	p := &process{number: c.next, cmd: exec.Command(must.Have(os.Executable())(t)), done: make(chan error, 1)}
 	p.cmd.Env = append(os.Environ(), workerEnv+"="+string(text))
 	p.cmd.Stdout, p.cmd.Stderr = &p.output, &p.output
-	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
-		t.Fatal(err)
-	}
+	p.stdin = must.Have(p.cmd.StdinPipe())(t)
 	// A worker that a fault has stopped would not see its standard input end.
 	must.Succeed(t, servertest.StartCommand(p.cmd, func(err error) { p.done <- err })) // end waits for it
 	c.live = append(c.live, p)
@@ -118,15 +115,12 @@ func (c *team) killAll() {
 // awaitGrant waits until a worker is granted a lock, which may take a while on a busy machine.
 func (c *team) awaitGrant(t *testing.T) {
 	t.Helper()
-	for end := time.Now().Add(progressLimit); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-		for _, p := range c.live {
+	must.Become(t, "a lock is granted", func() bool {
+		return slices.ContainsFunc(c.live, func(p *process) bool {
 			text, err := os.ReadFile(filepath.Join(c.dir, fmt.Sprintf("worker-%d.jsonl", p.number)))
-			if err == nil && bytes.Contains(text, []byte(`"op":"granted"`)) {
-				return
-			}
-		}
-	}
-	t.Fatalf("no lock was granted within %v", progressLimit)
+			return err == nil && bytes.Contains(text, []byte(`"op":"granted"`))
+		})
+	})
 }
 
 func (c *team) pause(t *testing.T, r *rand.Rand) func() {
@@ -194,8 +188,7 @@ func (c *team) history(t *testing.T) *History {
 		if filepath.Base(path) == "audit.jsonl" {
 			continue
 		}
-		records := must.Have(ReadReport(path))(t)
-		reports = append(reports, records)
+		reports = append(reports, must.Have(ReadReport(path))(t))
 	}
 	return NewHistory(c.killed, reports...)
 }
