@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -54,10 +53,9 @@ func TestTapHidesItsRepliesFromClient(t *testing.T) {
 		must.Equal(t, id, session, "session in pieces of", piece)
 		must.Equal(t, timeout, 4*time.Second, "timeout in pieces of", piece)
 		must.True(t, lastAck(tap).After(greeted), "not acknowledged in pieces of", piece)
+		must.Equal(t, len(replies), len(own), "replies in pieces of", piece)
 		for i := range own {
-			if body, ok := replies[i]; !ok || !bytes.Equal(body, own[i][4+replyHeader:]) {
-				t.Errorf("pieces of %d: reply %d has %d bytes, want %d", piece, i, len(body), 4*len(bodies[i]))
-			}
+			must.True(t, bytes.Equal(replies[i], own[i][4+replyHeader:]), "reply", i, "in pieces of", piece, len(replies[i]))
 		}
 	}
 }
@@ -147,9 +145,8 @@ func TestTapRejectsBadFrames(t *testing.T) {
 		tap, c := tapped(input, 4)
 		_, err := io.ReadAll(c)
 		must.Be(t, err, connect.ErrNonsense, name)
-		if _ = c.Close(); !strings.Contains(fmt.Sprint(tap.DialError()), connect.ErrNonsense.Error()) {
-			t.Errorf("%s: the tap says %v", name, tap.DialError())
-		}
+		_ = c.Close()
+		must.Contain(t, fmt.Sprint(tap.DialError()), connect.ErrNonsense.Error(), name)
 	}
 	tap, c := tapped(append(bytes.Clone(greeting), frame(xidPing, 0, 0, errSessionMoved)...), 100)
 	_, _ = io.ReadAll(c)
@@ -187,9 +184,7 @@ func FuzzTap(f *testing.F) {
 		if want := forClient(in); err == nil && !bytes.Equal(got, want) || !bytes.HasPrefix(want, got) {
 			t.Errorf("read %x of %x, want %x, %v", got, in, want, err)
 		}
-		if cap(c.out.head) > 4*maxRequest || cap(c.in.head) > firstRoom+len(in) {
-			t.Error("memory grows with the input")
-		}
+		must.True(t, cap(c.out.head) <= 4*maxRequest && cap(c.in.head) <= firstRoom+len(in), "memory grows with the input")
 	})
 }
 

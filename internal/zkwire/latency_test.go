@@ -84,9 +84,6 @@ func (w *wired) sync() (xid int32) {
 	return int32(binary.BigEndian.Uint32(packet))
 }
 
-// refuse answers with an error code.
-func (w *wired) refuse(xid, code int32) { w.say(words(xid, 0, 0, code)) }
-
 // lateNews has steps on a wire, see play, and the time during which news was late, since the greeting.
 var lateNews = []struct {
 	name, steps string
@@ -122,9 +119,9 @@ func (w *wired) play(steps string) {
 		case "answer":
 			w.answer(xid)
 		case "refuse":
-			w.refuse(xid, errNotReadOnly)
+			w.say(words(xid, 0, 0, errNotReadOnly))
 		case "throttle":
-			w.refuse(xid, errThrottled)
+			w.say(words(xid, 0, 0, errThrottled))
 		case "ping":
 			go func() { _, _ = w.conn.Write(frame(xidPing, 11)) }()
 			w.sent()
@@ -208,9 +205,8 @@ func TestFastEventsAreBatched(t *testing.T) {
 					time.Sleep(tt.apart)
 					w.answer(xidEvent)
 				}
-				if took := time.Since(start); took < tt.want-gathered || took > tt.want+2*gathered {
-					t.Errorf("read within %v, want %v", took, tt.want)
-				}
+				took := time.Since(start)
+				must.True(t, took >= tt.want-gathered && took <= tt.want+2*gathered, "read within", took, "want", tt.want)
 				time.Sleep(gathered)
 			})
 		})
@@ -258,9 +254,8 @@ func TestAuthRequestsDoNotProveSession(t *testing.T) {
 			w.tap.mu.Lock()
 			n := len(c.marks)
 			w.tap.mu.Unlock()
-			if acknowledged := lastAck(w.tap).After(before); n != ask.marks || acknowledged != (ask.op != opAuth) {
-				t.Errorf("operation %d: %d marks, want %d; acknowledged: %v", ask.op, n, ask.marks, acknowledged)
-			}
+			must.Equal(t, n, ask.marks, "marks after operation", ask.op)
+			must.Equal(t, lastAck(w.tap).After(before), ask.op != opAuth, "acknowledged operation", ask.op)
 		}
 	})
 }

@@ -39,20 +39,18 @@ func TestMultiReadMatchesSingleReads(t *testing.T) {
 		for i, r := range reads {
 			got := results[i]
 			data, stat, err := c.Get(r.Path)
-			if !errors.Is(got.Err, err) || (err == nil) != (got.Err == nil) {
-				t.Errorf("%s: %v, alone %v", r.Path, got.Err, err)
-			}
+			must.Be(t, got.Err, err, r.Path)
 			if err != nil {
 				continue
 			}
-			if !bytes.Equal(got.Data, data) || got.Stat != *stat {
-				t.Errorf("%s: %d bytes, %+v; alone %d, %+v", r.Path, len(got.Data), got.Stat, len(data), *stat)
-			}
+			must.Same(t, got.Data, data, r.Path)
+			must.Equal(t, got.Stat, *stat, r.Path)
 			names, _, err := c.Children(r.Path)
+			must.Succeed(t, err)
 			slices.Sort(names)
 			slices.Sort(got.Names)
-			if err != nil || r.Children && !slices.Equal(names, got.Names) {
-				t.Errorf("%s: %q, alone %q, %v", r.Path, got.Names, names, err)
+			if r.Children {
+				must.Same(t, got.Names, names, r.Path)
 			}
 		}
 	})
@@ -132,9 +130,8 @@ func TestReadSizeLearns(t *testing.T) {
 	for range 10 {
 		s.Answered(s.Items(), s.Items()*300)
 	}
-	if first >= MostItems || s.Items() != MostItems {
-		t.Errorf("%d at first, %d after short answers", first, s.Items())
-	}
+	must.True(t, first < MostItems, first, "at first")
+	must.Equal(t, s.Items(), MostItems, "after short answers")
 	s.Answered(s.Items(), s.Items()*100_000)
 	must.Equal(t, s.Items(), 10, "after 100,000 bytes each")
 	s.Broke(10)
@@ -158,9 +155,8 @@ func TestTornReadsAreReported(t *testing.T) {
 		data := item(opGetData, slices.Concat(words(0), stat))
 		names := item(opGetChildren, jute.AppendString(words(1), "only"))
 		results, err := Reply{Body: slices.Concat(data, names, lastItem)}.Reads(reads, nil)
-		if err != nil || !errors.Is(results[0].Err, want) || (want == nil) != (results[0].Err == nil) {
-			t.Errorf("%d children and one name: %v, %v", children, results, err)
-		}
+		must.Succeed(t, err)
+		must.Be(t, results[0].Err, want, children, "children and one name")
 	}
 }
 

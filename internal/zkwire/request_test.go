@@ -6,6 +6,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"net"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -47,18 +49,14 @@ func TestTapSendsRequestsOfOurOwn(t *testing.T) {
 				}
 				d := NewDecoder(r[0].Body)
 				path, stat := string(d.Buffer()), d.Stat()
-				if d.Err != nil || stat.EphemeralOwner != c.SessionID() || stat.Czxid == 0 || stat.DataLength != 4 {
-					t.Errorf("created %q, %+v, %v", path, stat, d.Err)
-				}
+				must.Be(t, d.Err, nil, "created", path)
+				must.Equal(t, stat.EphemeralOwner, c.SessionID(), "owner of", path)
+				must.True(t, stat.Czxid != 0 && stat.DataLength == 4, "created", path, stat)
 				d = NewDecoder(r[1].Body)
-				var seen bool
-				for _, name := range d.StringsOfOne() {
-					seen = seen || "/own/"+name == path
-				}
+				seen := slices.Contains(d.StringsOfOne(), strings.TrimPrefix(path, "/own/"))
 				must.True(t, seen && d.Err == nil, path, "is not listed", d.Err)
-				if _, _, err := c.Get(path); err != nil { // go-zookeeper's requests still work
-					t.Error(err)
-				}
+				_, _, err := c.Get(path) // go-zookeeper's requests still work
+				must.Be(t, err, nil)
 			}
 		})
 	}
@@ -91,9 +89,8 @@ func TestTapEndsRequestsWithTheirConnection(t *testing.T) {
 	default:
 		t.Error("on a server that hangs: the connection's end was reported before the request's")
 	}
-	if r := c.send(listRequest("/"))[0]; !errors.Is(r.Err, zk.ErrNoServer) || !r.Sent.IsZero() {
-		t.Errorf("without a connection: %+v", r)
-	}
+	r := c.send(listRequest("/"))[0]
+	must.True(t, errors.Is(r.Err, zk.ErrNoServer) && r.Sent.IsZero(), "without a connection", r)
 }
 
 // Only commits by a quorum move Committed, not reads, syncs, pings, failures or a resumed session.
@@ -101,15 +98,12 @@ func TestCommittedMovesOnlyWithQuorum(t *testing.T) {
 	s := server(t)
 	wire := servertest.StartWire(t, s.Addr())
 	tap := &Tap{}
-	if id, timeout, sent := tap.Committed(); id != 0 || timeout != 0 || !sent.IsZero() {
-		t.Error("values before the first dial")
-	}
+	id, timeout, last := tap.Committed()
+	must.True(t, id == 0 && timeout == 0 && last.IsZero(), "values before the first dial", id, timeout, last)
 	c := through(t, tap, 6*time.Second, wire.Addr())
 	session := c.SessionID()
-	id, timeout, last := tap.Committed()
-	if id != session || timeout != 6*time.Second || last.IsZero() {
-		t.Errorf("a new session: 0x%x, %v, %v", id, timeout, last)
-	}
+	id, timeout, last = tap.Committed()
+	must.True(t, id == session && timeout == 6*time.Second && !last.IsZero(), "a new session", id, timeout, last)
 	path := jute.AppendString(nil, "/")
 	check := append(jute.AppendInt(jute.AppendBool(jute.AppendInt(nil, 13), false), -1), jute.AppendInt(path, -1)...)
 	check = jute.AppendInt(jute.AppendBool(jute.AppendInt(check, -1), true), -1)
@@ -128,17 +122,16 @@ func TestCommittedMovesOnlyWithQuorum(t *testing.T) {
 		before := time.Now()
 		r := c.send(tt.r)[0]
 		_, _, now := tap.Committed()
-		if moved := now.After(last); moved != tt.commits || moved && (!now.Equal(r.Sent) || now.Before(before)) {
-			t.Errorf("%s (%v): moved %v, want %v", tt.what, r.Err, moved, tt.commits)
-		}
+		must.Equal(t, now.After(last), tt.commits, tt.what, r.Err, "moved")
+		must.True(t, !tt.commits || now.Equal(r.Sent) && !now.Before(before), tt.what, "moved to", now, "sent", r.Sent)
 		last = now
 	}
 	must.True(t, !lastAck(tap).Before(last), "a commit was not acknowledged")
 	wire.Reset()
 	c.await(zk.StateHasSession)
-	if id, _, now := tap.Committed(); id != session || !now.Equal(last) {
-		t.Errorf("a session resumed: moved by %v", now.Sub(last))
-	}
+	id, _, now := tap.Committed()
+	must.Equal(t, id, session, "a resumed session")
+	must.Equal(t, now.Sub(last), 0, "a resumed session moved by")
 }
 
 // recorder is a connection that keeps what the client sends.

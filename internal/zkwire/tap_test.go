@@ -107,22 +107,19 @@ func TestTapExposesHiddenClientState(t *testing.T) {
 	t.Parallel()
 	s := server(t)
 	tap := &Tap{}
-	if id, timeout := tap.Session(); id != 0 || timeout != 0 || tap.Server() != "" || !lastAck(tap).IsZero() {
-		t.Error("values before the first dial")
-	}
+	id, timeout := tap.Session()
+	must.True(t, id == 0 && timeout == 0 && tap.Server() == "" && lastAck(tap).IsZero(), "values before the first dial")
 	c := through(t, tap, time.Minute, s.Addr())
-	if id, timeout := tap.Session(); id != c.SessionID() || timeout != 10*time.Second || tap.Server() != s.Addr() {
-		t.Errorf("session 0x%x, %v at %q", id, timeout, tap.Server())
-	}
+	id, timeout = tap.Session()
+	must.Equal(t, id, c.SessionID(), "session")
+	must.Equal(t, timeout, 10*time.Second, "timeout")
+	must.Equal(t, tap.Server(), s.Addr(), "server")
 	greeted, requests := lastAck(tap), tap.Requests()
 	before := time.Now()
-	if _, _, err := c.Children("/"); err != nil {
-		t.Fatal(err)
-	}
-	after := time.Now()
-	if ack := lastAck(tap); !ack.After(greeted) || ack.Before(before) || ack.After(after) {
-		t.Errorf("acknowledged %v, asked between %v and %v", ack, before, after)
-	}
+	_, _, err := c.Children("/")
+	must.Succeed(t, err)
+	after, ack := time.Now(), lastAck(tap)
+	must.True(t, ack.After(greeted) && !ack.Before(before) && !ack.After(after), "acknowledged", ack, "asked", before)
 	must.Equal(t, tap.Requests()-requests, 1, "requests")
 	l := tap.Latency()
 	must.True(t, l > 0 && l <= after.Sub(before), "latency", l, "of", after.Sub(before))
@@ -137,9 +134,8 @@ func TestTapReportsDialErrorsAndExpiry(t *testing.T) {
 	must.Succeed(t, s.ExpireSession(old))
 	c.await(zk.StateExpired)
 	c.await(zk.StateHasSession)
-	if id, _ := tap.Session(); id == old || id == 0 {
-		t.Errorf("session 0x%x after 0x%x expired", id, old)
-	}
+	id, _ := tap.Session()
+	must.True(t, id != old && id != 0, "session", id, "after", old, "expired")
 	s.Close()
 	for tap.DialError() == nil {
 		c.await(zk.StateConnecting)
@@ -181,9 +177,9 @@ func TestServerListPausesAfterFullRound(t *testing.T) {
 		server string
 		pause  bool
 	}{{"a:1", false}, {"b:1", false}, {"a:1", true}, {"b:1", false}, {"a:1", true}} {
-		if got, pause := l.Next(); got != want.server || pause != want.pause {
-			t.Errorf("try %d: %s %v, want %v", i, got, pause, want)
-		}
+		got, pause := l.Next()
+		must.Equal(t, got, want.server, "try", i)
+		must.Equal(t, pause, want.pause, "a pause before try", i)
 	}
 	l.Connected()
 	_, pause := l.Next()

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // world is a server's tree. It answers in order, and the event of a change precedes its effects.
@@ -264,9 +265,8 @@ func TestAQueueOutlivesItsSemaphore(t *testing.T) {
 		w.create(permit, 7)
 		followed, seen := w.grow(), view{}
 		seen.settleDown(followed, w)
-		if l := seen["/k"]; l == nil || l.Kind != inspect.KindSemaphore || seen["/k-__lock__"] != nil {
-			t.Fatalf("%+v", seen)
-		}
+		l := seen["/k"]
+		must.True(t, l != nil && l.Kind == inspect.KindSemaphore && seen["/k-__lock__"] == nil, seen)
 		w.create("/k-__lock__/"+guid+"__lock__0000000001", 8)
 		seen.settleDown(followed, w)
 		w.remove(permit)
@@ -275,8 +275,7 @@ func TestAQueueOutlivesItsSemaphore(t *testing.T) {
 			w.create("/k", 0)
 		}
 		seen.settleDown(followed, w)
-		if l := seen["/k-__lock__"]; l == nil || l.State != inspect.StateHeld {
-			t.Errorf("created again %v: %+v", again, seen)
-		}
+		l = seen["/k-__lock__"]
+		must.True(t, l != nil && l.State == inspect.StateHeld, "created again", again, seen)
 	}
 }

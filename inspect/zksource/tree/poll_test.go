@@ -52,9 +52,7 @@ func TestRefusedReadsAreRetriedInTurn(t *testing.T) {
 		}
 		r.Queue.clear()
 	}
-	if total > 60 || len(asked) != shutOut || asked["/l000"] > 0 {
-		t.Errorf("%d requests in two minutes: %v", total, asked)
-	}
+	must.True(t, total <= 60 && len(asked) == shutOut && asked["/l000"] == 0, total, "requests in two minutes", asked)
 }
 
 func TestPollingTakesTurns(t *testing.T) {
@@ -72,9 +70,9 @@ func TestPollingTakesTurns(t *testing.T) {
 			j.Dir.asked, j.Dir.readAt = idle, at
 		}
 	}
-	if len(asked) != locks+len("/") || asked["/l500"] < seconds/3 || asked["/l499"] < 4 || asked["/l499"] > 6 {
-		t.Errorf("%d directories were requested, the focused /l500 %d times, /l499 %d times", len(asked), asked["/l500"], asked["/l499"])
-	}
+	must.Equal(t, len(asked), locks+len("/"), "directories")
+	must.True(t, asked["/l500"] >= seconds/3, "requests of the focused one", asked["/l500"])
+	must.True(t, asked["/l499"] >= 4 && asked["/l499"] <= 6, "requests of another", asked["/l499"])
 }
 
 // A directory with children is listed before its many siblings are read, so that the first lock
@@ -89,9 +87,8 @@ func TestWideTreeShowsFirstLockEarly(t *testing.T) {
 	r.answer(JobList, "/", "", noon, &Stat{Czxid: 1, NumChildren: 1000}, nil, names...)
 	first := r.Queue.Pick()
 	r.answer(first.Kind, first.Dir.Path, "", noon, &Stat{Czxid: 2, NumChildren: 5}, nil)
-	if next := r.Queue.Pick(); next.Kind != JobList || next.Dir != first.Dir {
-		t.Errorf("after the Stat of %s came %+v", first.Dir.Path, next)
-	}
+	next := r.Queue.Pick()
+	must.True(t, next.Kind == JobList && next.Dir == first.Dir, "after the Stat of", first.Dir.Path, "came", next)
 }
 
 // While urgent reads leave no capacity, comparisons of directories do not pile up. They continue
@@ -109,9 +106,8 @@ func TestComparisonsDoNotPileUp(t *testing.T) {
 		}
 	}
 	beats(600)
-	if n := len(r.Queue.Polls); n == 0 || n > comparedAtOnce {
-		t.Errorf("%d comparisons are queued", n)
-	}
+	n := len(r.Queue.Polls)
+	must.True(t, n > 0 && n <= comparedAtOnce, n, "comparisons are queued")
 	seen := map[*Dir]bool{}
 	for range 600 {
 		for _, j := range r.Queue.Polls {
@@ -122,9 +118,8 @@ func TestComparisonsDoNotPileUp(t *testing.T) {
 	}
 	must.True(t, len(seen) >= directories, len(seen), "of", directories, "were compared")
 	r.Queue.Polls = []Job{{Kind: JobStat, Dir: r.dirs["/l000"]}}
-	if beats(60); len(r.Queue.Polls) < 2 {
-		t.Error("no comparison while other reads are queued")
-	}
+	beats(60)
+	must.True(t, len(r.Queue.Polls) >= 2, "no comparison while other reads are queued")
 }
 
 // Each directory is compared once a minute, in as few requests as possible.
@@ -142,9 +137,8 @@ func TestSweepComparesEachDirectoryOnce(t *testing.T) {
 		}
 		r.Queue.Polls = nil
 	}
-	if requests != 5 || len(compared) != 5*comparedAtOnce {
-		t.Errorf("%d requests for %d directories", requests, len(compared))
-	}
+	must.Equal(t, requests, 5, "requests")
+	must.Equal(t, len(compared), 5*comparedAtOnce, "directories")
 }
 
 // Contenders that are read one by one are read in queue order, the holder first.
@@ -174,8 +168,6 @@ func TestOneShotFinishesLocksBeforeListing(t *testing.T) {
 				lists++
 			}
 		}
-		if want := 90; once != (lists == 0) || !once && lists != want {
-			t.Errorf("once %v: %d lists among 100 reads", once, lists)
-		}
+		must.Equal(t, lists, map[bool]int{true: 0, false: 90}[once], "lists among 100 reads; once", once)
 	}
 }

@@ -64,21 +64,16 @@ func TestLoneNodeDetectionIgnoresAnswerOrder(t *testing.T) {
 					r := grown(Config{Roots: []string{"/web"}, Once: once})
 					r.answer(JobStat, "/web", "", noon, &Stat{NumChildren: 2}, nil)
 					r.answer(JobList, "/web", "", noon, &Stat{Czxid: 1, NumChildren: 2}, nil, numbered, plain)
-					answers := []func(){
-						func() { r.answer(JobStat, "/web/"+plain, "", noon, member, nil) },
-						func() {
-							if gone {
-								r.answer(JobGet, "/web", numbered, noon, nil, ErrGone)
-							} else {
-								r.answer(JobGet, "/web", numbered, noon, member, nil)
-							}
-						},
+					if plainFirst {
+						r.answer(JobStat, "/web/"+plain, "", noon, member, nil)
+					}
+					if gone {
+						r.answer(JobGet, "/web", numbered, noon, nil, ErrGone)
+					} else {
+						r.answer(JobGet, "/web", numbered, noon, member, nil)
 					}
 					if !plainFirst {
-						slices.Reverse(answers)
-					}
-					for _, answer := range answers {
-						answer()
+						r.answer(JobStat, "/web/"+plain, "", noon, member, nil)
 					}
 					d := r.dirs["/web/"+plain]
 					must.True(t, d != nil && d.single() == gone, d)
@@ -99,9 +94,7 @@ func TestDeniedReadsAreRetried(t *testing.T) {
 	}
 	r.answer(JobGet, "/", first, noon, nil, ErrDenied)
 	r.answer(JobGet, "/", second, noon, nil, ErrDenied)
-	if len(r.blind.refused) != 4 {
-		t.Fatalf("denied: %v", r.blind.refused)
-	}
+	must.Equal(t, len(r.blind.refused), 4, "refused reads", r.blind.refused)
 	r.answer(JobList, "/", "", noon, &Stat{Czxid: 1}, nil, "shut", second)
 	must.Equal(t, len(r.blind.refused), 2, "refused reads after the deletions", r.blind.refused)
 	r.Queue.clear()
@@ -119,9 +112,7 @@ func TestDeniedReadsAreRetried(t *testing.T) {
 	must.True(t, asked["/shut "] && asked["/ "+second], "requested again", asked)
 	r.answer(JobList, "/shut", "", noon, &Stat{Czxid: 2}, nil)
 	r.answer(JobGet, "/", second, noon, &Stat{EphemeralOwner: 7}, nil)
-	if len(r.blind.refused) != 0 || r.dirs["/shut"].phase != listable {
-		t.Errorf("still refused after the read: %v", r.blind.refused)
-	}
+	must.True(t, len(r.blind.refused) == 0 && r.dirs["/shut"].phase == listable, "still refused", r.blind.refused)
 	l := r.changes.Put["/"]
 	must.True(t, l != nil && l.Holders[0].Owner.Session == 7, l)
 }
@@ -154,15 +145,14 @@ func TestAdoptReportsChanges(t *testing.T) {
 	t.Parallel()
 	d := &Dir{}
 	stat := &Stat{Czxid: 1, NumChildren: 3}
-	if added, removed, _ := d.adopt([]string{"c", "a", "b"}, stat, noon); !slices.Equal(added, []string{"a", "b", "c"}) || removed != nil {
-		t.Fatalf("%v %v", added, removed)
-	}
+	added, removed, _ := d.adopt([]string{"c", "a", "b"}, stat, noon)
+	must.Same(t, added, []string{"a", "b", "c"}, "added at first")
+	must.Same(t, removed, nil, "removed at first")
 	d.keep("a", []byte("x"), &Stat{EphemeralOwner: 7}, false)
 	d.keep("b", []byte("y"), &Stat{EphemeralOwner: 7}, false)
-	added, removed, _ := d.adopt([]string{"d", "b"}, stat, noon)
-	if !slices.Equal(added, []string{"d"}) || !slices.Equal(removed, []string{"a", "c"}) {
-		t.Fatalf("%v %v", added, removed)
-	}
+	added, removed, _ = d.adopt([]string{"d", "b"}, stat, noon)
+	must.Same(t, added, []string{"d"}, "added")
+	must.Same(t, removed, []string{"a", "c"}, "removed")
 	must.True(t, d.has("b") && !d.has("a") && !d.has("d"), "nodes", d.nodes, "of", d.names)
 	d.adopt([]string{"b"}, &Stat{Czxid: 2}, noon)
 	must.True(t, !d.has("b"), "a recreated directory keeps its old children")
@@ -173,39 +163,34 @@ func TestUnchangedListChangesNothing(t *testing.T) {
 	r := grown(Config{Roots: []string{"/l"}})
 	r.server.Watched = []string{"/l"}
 	put := func() *inspect.Lock { return r.Changes().Put["/l"] }
-	r.answer(JobList, "/l", "", noon, &Stat{Czxid: 1}, nil, "item-0000000001")
+	list := func(at time.Time, names ...string) { r.answer(JobList, "/l", "", at, &Stat{Czxid: 1}, nil, names...) }
+	list(noon, "item-0000000001")
 	r.answer(JobGet, "/l", "item-0000000001", noon, &Stat{Czxid: 2}, nil)
-	if l := put(); l != nil {
-		t.Fatalf("persistent nodes are not a lock: %+v", l)
-	}
-	r.answer(JobList, "/l", "", noon, &Stat{Czxid: 1}, nil, "lock-0000000002")
+	l := put()
+	must.True(t, l == nil, "persistent nodes are a lock", l)
+	list(noon, "lock-0000000002")
 	r.answer(JobGet, "/l", "lock-0000000002", noon, &Stat{Czxid: 3, EphemeralOwner: 7}, nil)
-	if l := put(); l == nil || l.State != inspect.StateHeld {
-		t.Fatalf("%+v", l)
-	}
-	r.answer(JobList, "/l", "", noon.Add(time.Second), &Stat{Czxid: 1}, nil, "lock-0000000002")
-	if l := put(); l != nil {
-		t.Errorf("an unchanged list is reported: %+v", l)
-	}
-	r.answer(JobList, "/l", "", noon, &Stat{Czxid: 1}, nil)
-	if l := put(); l == nil || l.State != inspect.StateFree || l.Recipe != "sequential" {
-		t.Errorf("%+v", l)
-	}
+	l = put()
+	must.True(t, l != nil && l.State == inspect.StateHeld, l)
+	list(noon.Add(time.Second), "lock-0000000002")
+	l = put()
+	must.True(t, l == nil, "an unchanged list is reported", l)
+	list(noon)
+	l = put()
+	must.True(t, l != nil && l.State == inspect.StateFree && l.Recipe == "sequential", l)
 }
 
 func TestChrootIsAddedAndRemoved(t *testing.T) {
 	t.Parallel()
-	const app, none = Chroot("/app"), Chroot("")
-	if got := app.OnServer("/locks"); got != "/app/locks" || none.OnServer("/locks") != "/locks" {
-		t.Errorf("%q", got)
+	for chroot, full := range map[Chroot]string{"/app": "/app/locks", "": "/locks"} {
+		must.Equal(t, chroot.OnServer("/locks"), full, "below", chroot)
+		shown, ok := chroot.Shown(full)
+		must.True(t, ok && shown == "/locks", full, "is shown as", shown)
 	}
 	for full, want := range map[string]string{"/app": "/", "/app/locks/a": "/locks/a", "/application": "", "/other": ""} {
-		if got, ok := app.Shown(full); ok != (want != "") || ok && got != want {
-			t.Errorf("Shown(%q) = %q, %v", full, got, ok)
-		}
-	}
-	if got, ok := none.Shown("/locks"); !ok || got != "/locks" {
-		t.Errorf("%q, %v", got, ok)
+		got, ok := Chroot("/app").Shown(full)
+		must.Equal(t, ok, want != "", full, "is shown")
+		must.True(t, !ok || got == want, full, "is shown as", got)
 	}
 }
 
@@ -219,45 +204,37 @@ func TestContendersAppearOnceRead(t *testing.T) {
 	r.FirstPass = true // before that, the queue is shown by its names alone
 	list("x-0000000001", "x-0000000002")
 	get("x-0000000002", 2)
-	if r.changes.Put["/l"] != nil {
-		t.Fatalf("reported before the holder was read: %+v", r.changes.Put["/l"])
-	}
+	must.True(t, r.changes.Put["/l"] == nil, "reported before the holder was read", r.changes.Put["/l"])
 	get("x-0000000001", 1)
 	list("x-0000000002", "x-0000000003")
 	l := r.changes.Put["/l"]
-	if l == nil || l.State != inspect.StateHeld || l.Holders[0].Czxid != 2 {
-		t.Fatalf("the handoff is not reported at once: %+v", l)
-	}
+	must.True(t, l.State == inspect.StateHeld && l.Holders[0].Czxid == 2, "the handoff is not reported at once", l)
 	get("x-0000000003", 3)
-	if l = r.changes.Put["/l"]; len(l.Waiters) != 1 || l.Waiters[0].Owner.Session != 3 {
-		t.Fatalf("after the new waiter was read: %+v", l)
-	}
+	l = r.changes.Put["/l"]
+	must.True(t, len(l.Waiters) == 1 && l.Waiters[0].Owner.Session == 3, "after the new waiter was read", l)
 	list("x-0000000004")
 	must.Equal(t, r.changes.Put["/l"], l, "a report although only an unread contender is left")
 	get("x-0000000004", 4)
-	if l = r.changes.Put["/l"]; l.State != inspect.StateHeld || l.Holders[0].Owner.Session != 4 {
-		t.Errorf("%+v", l)
-	}
+	l = r.changes.Put["/l"]
+	must.True(t, l.State == inspect.StateHeld && l.Holders[0].Owner.Session == 4, l)
 }
 
 // A lock is not reported until it is known whether a neighbour is a part of it.
 func TestRuledOutPartUnblocksLock(t *testing.T) {
 	t.Parallel()
+	node := &Stat{EphemeralOwner: 7}
 	for name, cfg := range map[string]Config{"named": {Only: "/l"}, "found": {Roots: []string{"/l", "/l-__lock__"}}} {
-		for _, what := range []string{"gone", "a node", "a node that is listed"} {
+		for what, is := range map[string]struct {
+			kind Kind
+			stat *Stat
+			err  error
+		}{"gone": {JobStat, nil, ErrGone}, "a node": {JobStat, node, nil}, "a node that is listed": {JobList, node, nil}} {
 			r := grown(cfg)
 			contender := "n_0000000001" // the name alone proves nothing
 			r.answer(JobStat, "/l", "", noon, &Stat{NumChildren: 1}, nil)
 			r.answer(JobList, "/l", "", noon, &Stat{Czxid: 1, NumChildren: 1}, nil, contender)
 			r.answer(JobGet, "/l", contender, noon, &Stat{EphemeralOwner: 7}, nil)
-			switch what {
-			case "gone":
-				r.answer(JobStat, "/l-__lock__", "", noon, nil, ErrGone)
-			case "a node":
-				r.answer(JobStat, "/l-__lock__", "", noon, &Stat{EphemeralOwner: 7}, nil)
-			default:
-				r.answer(JobList, "/l-__lock__", "", noon, &Stat{EphemeralOwner: 7}, nil)
-			}
+			r.answer(is.kind, "/l-__lock__", "", noon, is.stat, is.err)
 			l := r.changes.Put["/l"]
 			must.True(t, l != nil && l.State == inspect.StateHeld, name, "the possible part is", what, l)
 		}
