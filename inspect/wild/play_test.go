@@ -105,12 +105,9 @@ type player struct {
 
 func (p *player) session(name string) *zk.Conn {
 	if p.sessions[name] == nil {
-		c, _, err := zk.Connect([]string{p.addr}, time.Minute, zk.WithLogInfo(false))
+		c := servertest.ConnectZooKeeper(p.t, p.addr, time.Minute)
+		_, _, err := c.Exists("/") // wait for its id
 		must.Succeed(p.t, err)
-		p.t.Cleanup(c.Close)
-		if _, _, err := c.Exists("/"); err != nil { // wait for its id
-			p.t.Fatal(err)
-		}
 		p.sessions[name] = c
 	}
 	return p.sessions[name]
