@@ -20,7 +20,6 @@ import (
 	"github.com/lockscope/lockscope/internal/jute"
 	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
-	"github.com/lockscope/lockscope/internal/zkserver"
 )
 
 // world plays scripts against one server and logs every packet. The logs are the same for two servers
@@ -440,20 +439,14 @@ func (w *world) stat(d *jute.Decoder) string {
 // zxids, error codes, watch events, and Stat without times.
 func TestTranscriptsMatchRealServer(t *testing.T) {
 	t.Parallel()
-	embedded := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
-	real := servertest.StartZooKeeper(t)
-	for _, scenario := range must.Have(txtar.ParseFile("testdata/scenarios.txtar"))(t).Files {
-		t.Run(scenario.Name, func(t *testing.T) {
-			play := func(addr string) []string {
-				w := newWorld(t, addr)
-				w.play(string(scenario.Data))
-				return strings.Split(w.log.String(), "\n")
-			}
-			want := play(real.Addr)
-			same(t, scenario.Name, want, play(embedded.Addr))
-			if testing.Verbose() {
-				t.Log("\n" + strings.Join(want, "\n"))
-			}
-		})
-	}
+	onBoth(t, "testdata/transcripts.txtar", nil, func(t *testing.T, zk *servertest.ZooKeeper) *txtar.Archive {
+		scenarios := must.Have(txtar.ParseFile("testdata/scenarios.txtar"))(t)
+		scenarios.Comment = nil
+		for i, scenario := range scenarios.Files {
+			w := newWorld(t, zk.Addr)
+			w.play(string(scenario.Data))
+			scenarios.Files[i].Data = []byte(w.log.String())
+		}
+		return scenarios
+	})
 }
