@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -204,6 +205,10 @@ func TestAdminAnswersMatchRealServer(t *testing.T) {
 	t.Parallel()
 	partial := []string{"server_stats", "srvr", "mntr"}
 	onBoth(t, "testdata/answers.txtar", partial, func(t *testing.T, zk *servertest.ZooKeeper) *txtar.Archive {
-		return makeBusy(t, zk).answers(t)
+		b := makeBusy(t, zk)
+		if zk.Embedded != nil {
+			must.Same(t, zk.Embedded.Sessions(), slices.Sorted(maps.Keys(b.w.names)), "sessions")
+		}
+		return b.answers(t)
 	})
 }
