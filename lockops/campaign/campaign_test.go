@@ -136,22 +136,17 @@ func progress(t *testing.T, cfg Config) {
 			return &redis.UniversalOptions{Addrs: addrs, IsClusterMode: cfg.Cluster}
 		}))
 	}
-	if err != nil {
-		t.Errorf("after healing: %v", err)
-		return
-	}
+	must.Succeed(t, err)
 	defer session.Close()
 	zk, _ := session.(*lockops.ZKSession)
 	masters, _ := session.(*lockops.RedisSession)
 	for _, l := range cfg.Locks {
 		lockers := must.Have(lockersOf(l, cfg, zk, masters))(t)
 		h, err := lockers[len(lockers)-1].Acquire(ctx)
-		if err != nil {
-			t.Errorf("after healing: %v", err)
-			continue
-		}
-		if err := h.Release(ctx); err != nil && ctx.Err() != nil {
-			t.Errorf("after healing: %v", err)
+		must.Be(t, err, nil, "after healing", l.Name)
+		if err == nil {
+			err = h.Release(ctx)
+			must.True(t, err == nil || ctx.Err() == nil, "after healing", l.Name, err)
 		}
 	}
 }

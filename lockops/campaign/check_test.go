@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lockscope/lockscope/internal/each"
 	"github.com/lockscope/lockscope/internal/failpoint"
 	"github.com/lockscope/lockscope/internal/must"
 )
@@ -84,16 +85,11 @@ func TestChecksFindPlantedFaults(t *testing.T) {
 		{"left behind", [][]Record{{{Op: OpExit, Goroutines: 1}}}, mutexRule, []string{"left behind"}},
 	} {
 		v := Check(NewHistory(nil, tt.records...), func(string) Rule { return tt.rule })
-		var got []string
-		for _, violation := range v.Violations {
-			got = append(got, violation.Check)
-		}
-		must.Same(t, got, tt.want, tt.name, "found", v.Violations)
+		must.Same(t, v.checks(), tt.want, tt.name, "found", v.Violations)
 	}
 	killed := NewHistory(map[int]int64{1: ms(120)}, held(1, 0, 300, 1, true)[:2], held(2, 150, 200, 2, false))
-	if v := Check(killed, func(string) Rule { return mutexRule }); len(v.Violations) > 0 {
-		t.Errorf("killed before the next grant: %v", v.Violations)
-	}
+	v := Check(killed, func(string) Rule { return mutexRule })
+	must.Equal(t, len(v.Violations), 0, "killed before the next grant", v.Violations)
 }
 
 // A lock that stays free while a live process waits for it is reported, once faults and their
@@ -132,19 +128,13 @@ func TestProgressIsChecked(t *testing.T) {
 // A store refuses older tokens; one that accepts them is reported.
 func TestStoreRefusesOlderTokens(t *testing.T) {
 	s := NewStore(t.TempDir() + "/store")
-	if _, _, err := s.Read(8); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.Write(7, 1); err != ErrStale {
-		t.Errorf("an older token: %v", err)
-	}
-	if _, err := s.Write(8, 1); err != nil {
-		t.Error(err)
-	}
+	_, _, err := s.Read(8)
+	must.Succeed(t, err)
+	_, err = s.Write(7, 1)
+	must.Be(t, err, ErrStale, "an older token")
+	must.Have(s.Write(8, 1))(t)
 	value, seq, err := s.Read(9)
-	if err != nil || value != 1 || seq != 4 {
-		t.Errorf("read %d at step %d, %v", value, seq, err)
-	}
+	must.True(t, err == nil && value == 1 && seq == 4, "read", value, "at step", seq, err)
 	s.Fenced = false
 	late := must.Have(s.Write(7, 1))(t)
 	records := slices.Concat(held(1, 0, 10, 9, false), held(2, 20, 30, 7, false))
@@ -152,8 +142,11 @@ func TestStoreRefusesOlderTokens(t *testing.T) {
 		Record{Op: OpWrote, Worker: 1, Lock: "l", Hold: 1, Value: 1, Seq: seq},
 		Record{Op: OpWrote, Worker: 2, Lock: "l", Hold: 21, Value: 1, Seq: late})
 	var v Verdict
-	if err := CheckStore(NewHistory(nil, records), "l", s, &v); err != nil || len(v.Violations) != 2 ||
-		v.Violations[0].Check != "fence" || v.Violations[1].Check != "lost update" {
-		t.Errorf("found %v, %v", v.Violations, err)
-	}
+	must.Succeed(t, CheckStore(NewHistory(nil, records), "l", s, &v))
+	must.Same(t, v.checks(), []string{"fence", "lost update"}, "found", v.Violations)
+}
+
+// checks names the checks that found the violations.
+func (v Verdict) checks() []string {
+	return each.Of(v.Violations, func(found Violation) string { return found.Check })
 }

@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
@@ -119,20 +117,15 @@ func TestControlFailover(t *testing.T) {
 	host, port, err := net.SplitHostPort(link.Addr())
 	must.Succeed(t, err)
 	replica := servertest.StartRedis(t, "--replicaof", host+" "+port, "--repl-diskless-sync-delay", "0")
-	say := func(words ...any) {
-		c := redis.NewClient(&redis.Options{Addr: replica.Addr, MaxRetries: -1})
-		defer c.Close()
-		must.Be(t, c.Do(t.Context(), words...).Err(), nil, words)
-	}
 	control(t, "two holders", oneRedisConfig(clients.Addr(), lockTTL), func(t *testing.T, _ *team) {
 		link.Stop()             // the replica lags
 		time.Sleep(lockTTL / 2) // the master alone grants and renews meanwhile
-		say("REPLICAOF", "NO", "ONE")
+		sendCommand(t, replica.Addr, "REPLICAOF", "NO", "ONE")
 		clients.Retarget(replica.Addr)
 		time.Sleep(lockTTL) // now the replica grants, unaware of the master's holds
 		clients.Retarget(master.Addr)
 		link.Heal()
-		say("REPLICAOF", host, port)
+		sendCommand(t, replica.Addr, "REPLICAOF", host, port)
 	})
 }
 
@@ -141,14 +134,4 @@ func TestControlClockStep(t *testing.T) {
 	onlyInASoak(t)
 	server, clock := servertest.StartRedisWithClock(t)
 	control(t, "two holders", oneRedisConfig(server.Addr, lockTTL), func(*testing.T, *team) { clock.Step(t, time.Minute) })
-}
-
-// A killed member comes back even if the same strike has cut it off.
-func TestControlMending(t *testing.T) {
-	onlyInASoak(t)
-	e := startEnsemble(t)
-	mend := e.kill(t, 0)
-	e.Isolate(0)
-	mend()
-	e.heal(t)
 }

@@ -4,7 +4,6 @@ package campaign
 
 import (
 	"context"
-	"errors"
 	"net"
 	"sync/atomic"
 	"testing"
@@ -21,7 +20,7 @@ import (
 func onClock(t *testing.T, f func(t *testing.T, e *zkserver.Ensemble, n *network, session func(addr string) *lockops.ZKSession)) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork()
-		e := must.Have(zkserver.StartEnsemble(zkserver.Config{TickTime: simTick}, 5, n.listen(member1), n.listen(member2), n.listen("10.0.0.3:2181")))(t)
+		e := n.startEnsemble(t)
 		t.Cleanup(e.Close)
 		f(t, e, n, func(addr string) *lockops.ZKSession {
 			s := must.Have(lockops.NewZKSession(t.Context(), []string{addr}, lockops.WithSessionTimeout(simTimeout), lockops.WithDialContext(n.dial)))(t)
@@ -31,7 +30,13 @@ func onClock(t *testing.T, f func(t *testing.T, e *zkserver.Ensemble, n *network
 	})
 }
 
-const member1, member2 = "10.0.0.1:2181", "10.0.0.2:2181"
+const member1, member2, member3 = "10.0.0.1:2181", "10.0.0.2:2181", "10.0.0.3:2181"
+
+// startEnsemble starts three members.
+func (n *network) startEnsemble(t *testing.T) *zkserver.Ensemble {
+	listeners := []net.Listener{n.listen(member1), n.listen(member2), n.listen(member3)}
+	return must.Have(zkserver.StartEnsemble(zkserver.Config{TickTime: simTick}, 5, listeners...))(t)
+}
 
 // An Acquire on a hanging server returns soon after its context ends, and its request is undone in
 // the background.
@@ -47,9 +52,9 @@ func TestAcquireReturnsSoonOnHungServer(t *testing.T) {
 		defer cancel()
 		start := time.Now()
 		_, err = m.Acquire(ctx)
-		if late := time.Since(start) - wait; !errors.Is(err, context.DeadlineExceeded) || late > 100*time.Millisecond {
-			t.Errorf("returned %v after its context had ended: %v", late, err)
-		}
+		late := time.Since(start) - wait
+		must.Be(t, err, context.DeadlineExceeded)
+		must.True(t, late <= 100*time.Millisecond, "returned", late, "after its context had ended")
 		n.hold(member1, false)
 	})
 }
@@ -131,9 +136,8 @@ func TestSlowAnswersGrantOrEnd(t *testing.T) {
 				h, err := a.take(ctx)
 				took := time.Since(start)
 				cancel()
-				if granted := err == nil; c.granted && !granted || took > a.most {
-					t.Errorf("%s slow: %s returned %v after %v", c.slow, a.name, err, took)
-				}
+				must.True(t, err == nil || !c.granted, c.slow, "slow:", a.name, "returned", err)
+				must.True(t, took <= a.most, c.slow, "slow:", a.name, "returned after", took)
 				e.Heal()
 				late.Store(0)
 				if h != nil {
@@ -162,8 +166,7 @@ func TestWatchEndsWithItsConnection(t *testing.T) {
 		n.hold(member2, false)
 		start := time.Now()
 		must.Succeed(t, <-granted)
-		if took := time.Since(start); took > simTimeout { // three timeouts without the check
-			t.Errorf("granted %v after the release", took)
-		}
+		took := time.Since(start) // three timeouts without the check
+		must.True(t, took <= simTimeout, "granted", took, "after the release")
 	})
 }

@@ -15,13 +15,16 @@ import (
 // network is an in-process network on the test's clock. Connections deliver bytes in order, and a
 // test can cut them, hold them back or drop a message.
 type network struct {
-	mu        sync.Mutex
+	mu        sync.Mutex // guards all fields of this file
+	changed   *sync.Cond
 	listeners map[string]*listener
-	pairs     map[*pair]struct{}
+	pairs     map[*pair]struct{} // open ones
 }
 
 func newNetwork() *network {
-	return &network{listeners: map[string]*listener{}, pairs: map[*pair]struct{}{}}
+	n := &network{listeners: map[string]*listener{}, pairs: map[*pair]struct{}{}}
+	n.changed = sync.NewCond(&n.mu)
+	return n
 }
 
 type address string
@@ -30,16 +33,16 @@ func (a address) Network() string { return "tcp" }
 func (a address) String() string  { return string(a) }
 
 type listener struct {
-	net   *network
-	addr  address
-	conns chan net.Conn
-	done  chan struct{}
-	once  sync.Once
-	held  bool // its connections deliver nothing; guarded by network.mu
+	address
+	conns  chan net.Conn
+	closed context.Context
+	close  context.CancelFunc
+	held   bool // its connections deliver nothing
 }
 
 func (n *network) listen(addr string) *listener {
-	l := &listener{net: n, addr: address(addr), conns: make(chan net.Conn), done: make(chan struct{})}
+	l := &listener{address: address(addr), conns: make(chan net.Conn)}
+	l.closed, l.close = context.WithCancel(context.Background())
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.listeners[addr] = l
@@ -50,17 +53,17 @@ func (l *listener) Accept() (net.Conn, error) {
 	select {
 	case c := <-l.conns:
 		return c, nil
-	case <-l.done:
+	case <-l.closed.Done():
 		return nil, net.ErrClosed
 	}
 }
 
 func (l *listener) Close() error {
-	l.once.Do(func() { close(l.done) })
+	l.close()
 	return nil
 }
 
-func (l *listener) Addr() net.Addr { return l.addr }
+func (l *listener) Addr() net.Addr { return l.address }
 
 // dial connects to a listener.
 func (n *network) dial(ctx context.Context, _, addr string) (net.Conn, error) {
@@ -70,22 +73,18 @@ func (n *network) dial(ctx context.Context, _, addr string) (net.Conn, error) {
 	if l == nil {
 		return nil, syscall.ECONNREFUSED
 	}
-	p := &pair{net: n, listener: l}
-	up, down := newStream(p), newStream(p)
-	p.streams = [2]*stream{up, down}
-	client := &memConn{pair: p, in: down, out: up, local: "127.0.0.1:1", remote: l.addr}
-	server := &memConn{pair: p, in: up, out: down, local: l.addr, remote: "127.0.0.1:1"}
+	p := &pair{listener: l}
 	select {
-	case l.conns <- server:
-	case <-l.done:
+	case l.conns <- &memConn{n, p, toServer}:
+	case <-l.closed.Done():
 		return nil, syscall.ECONNREFUSED
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
 	n.mu.Lock()
+	defer n.mu.Unlock()
 	n.pairs[p] = struct{}{}
-	n.mu.Unlock()
-	return client, nil
+	return &memConn{n, p, toClient}, nil
 }
 
 // hold stops data to and from a listener, or lets it pass again.
@@ -93,11 +92,7 @@ func (n *network) hold(addr string, held bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.listeners[addr].held = held
-	for p := range n.pairs {
-		for _, s := range p.streams {
-			s.changed.Broadcast()
-		}
-	}
+	n.changed.Broadcast()
 }
 
 // cut ends the connections with a listener. With lose it waits for the next write and drops it, so
@@ -106,114 +101,105 @@ func (n *network) cut(addr string, lose bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for p := range n.pairs {
-		if string(p.listener.addr) != addr {
+		if p.listener != n.listeners[addr] {
 			continue
 		}
 		if lose {
-			p.streams[1].lose = true
+			p.lose = true
 		} else {
-			p.end()
+			n.end(p)
 		}
 	}
 }
 
-// pair is a connection of two streams.
+// end closes both directions of a connection. Callers hold n.mu.
+func (n *network) end(p *pair) {
+	p.closed = true
+	delete(n.pairs, p)
+	n.changed.Broadcast()
+}
+
+// The directions of a connection.
+const toServer, toClient = 0, 1
+
+// pair is a connection.
 type pair struct {
-	net      *network
 	listener *listener
-	streams  [2]*stream // to the server, to the client
-}
-
-// end closes both directions. Callers hold network.mu.
-func (p *pair) end() {
-	delete(p.net.pairs, p)
-	for _, s := range p.streams {
-		s.closed = true
-		s.changed.Broadcast()
-	}
-}
-
-// stream is one direction of a connection, guarded by network.mu.
-type stream struct {
-	pair     *pair
-	changed  *sync.Cond
-	buf      []byte
+	streams  [2]stream
+	lose     bool // the next answer is dropped and ends the connection
 	closed   bool
-	lose     bool // the next write is dropped and ends the connection
-	deadline time.Time
-	timer    *time.Timer
 }
 
-func newStream(p *pair) *stream { return &stream{pair: p, changed: sync.NewCond(&p.net.mu)} }
+// stream is one direction of a connection.
+type stream struct {
+	buf      []byte
+	deadline time.Time
+}
 
+// memConn is one end of a connection. It reads the stream of one direction and writes the other.
 type memConn struct {
-	pair          *pair
-	in, out       *stream
-	local, remote address
+	net   *network
+	pair  *pair
+	reads int
 }
 
 func (c *memConn) Read(p []byte) (int, error) {
-	c.pair.net.mu.Lock()
-	defer c.pair.net.mu.Unlock()
-	s := c.in
-	for {
+	c.net.mu.Lock()
+	defer c.net.mu.Unlock()
+	for s := &c.pair.streams[c.reads]; ; c.net.changed.Wait() {
 		switch {
 		case !s.deadline.IsZero() && !time.Now().Before(s.deadline):
 			return 0, os.ErrDeadlineExceeded
-		case s.closed:
+		case c.pair.closed:
 			return 0, io.EOF
 		case len(s.buf) > 0 && !c.pair.listener.held:
 			n := copy(p, s.buf)
 			s.buf = s.buf[n:]
 			return n, nil
 		}
-		s.changed.Wait()
 	}
 }
 
 func (c *memConn) Write(p []byte) (int, error) {
-	c.pair.net.mu.Lock()
-	defer c.pair.net.mu.Unlock()
-	if c.out.closed {
+	c.net.mu.Lock()
+	defer c.net.mu.Unlock()
+	if c.pair.closed {
 		return 0, net.ErrClosed
 	}
-	if c.out.lose {
-		c.pair.end()
+	if c.pair.lose && c.reads == toServer {
+		c.net.end(c.pair)
 		return len(p), nil
 	}
-	c.out.buf = append(c.out.buf, p...)
-	c.out.changed.Broadcast()
+	s := &c.pair.streams[1-c.reads]
+	s.buf = append(s.buf, p...)
+	c.net.changed.Broadcast()
 	return len(p), nil
 }
 
 func (c *memConn) Close() error {
-	c.pair.net.mu.Lock()
-	defer c.pair.net.mu.Unlock()
-	c.pair.end()
+	c.net.mu.Lock()
+	defer c.net.mu.Unlock()
+	c.net.end(c.pair)
 	return nil
 }
 
-func (c *memConn) LocalAddr() net.Addr  { return c.local }
-func (c *memConn) RemoteAddr() net.Addr { return c.remote }
+func (c *memConn) LocalAddr() net.Addr  { return address("127.0.0.1:1") }
+func (c *memConn) RemoteAddr() net.Addr { return c.pair.listener.address }
 
 func (c *memConn) SetDeadline(t time.Time) error { return c.SetReadDeadline(t) } // writes never block
 
 func (c *memConn) SetReadDeadline(t time.Time) error {
-	c.pair.net.mu.Lock()
-	defer c.pair.net.mu.Unlock()
-	s := c.in
-	s.deadline = t
-	if s.timer != nil {
-		s.timer.Stop()
-	}
+	c.net.mu.Lock()
+	defer c.net.mu.Unlock()
+	c.pair.streams[c.reads].deadline = t
 	if !t.IsZero() {
-		s.timer = time.AfterFunc(time.Until(t), func() {
-			c.pair.net.mu.Lock()
-			defer c.pair.net.mu.Unlock()
-			s.changed.Broadcast()
+		time.AfterFunc(time.Until(t), func() {
+			c.net.mu.Lock()
+			defer c.net.mu.Unlock()
+			c.net.changed.Broadcast()
 		})
 	}
-	s.changed.Broadcast()
+	c.net.changed.Broadcast()
 	return nil
 }
 

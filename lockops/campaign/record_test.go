@@ -3,7 +3,6 @@
 package campaign
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -19,7 +18,6 @@ func TestUnwritableReportFails(t *testing.T) {
 	must.Equal(t, len(failures), 0, "failures of a successful write", failures)
 	must.Succeed(t, report.Close())
 	report.Add(Record{Op: OpHealed})
-	if len(failures) != 1 || !errors.Is(failures[0], os.ErrClosed) {
-		t.Errorf("reported %v", failures)
-	}
+	must.Equal(t, len(failures), 1, "failures", failures)
+	must.Be(t, failures[0], os.ErrClosed)
 }

@@ -8,8 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
-	"net"
-	"strings"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -67,12 +66,13 @@ const (
 	simClients = 4
 )
 
+var simMembers = []string{member1, member2, member3}
+
 // sim is one schedule.
 type sim struct {
 	t        *testing.T
 	net      *network
 	ensemble *zkserver.Ensemble
-	addrs    []string
 	random   *rand.Rand
 	reports  bool // holders stop when their lease ends
 
@@ -100,12 +100,7 @@ func simulate(t *testing.T, seed uint64, reports bool) counts {
 		t: t, net: newNetwork(), random: rand.New(rand.NewPCG(seed, 3)), reports: reports, counts: counts{},
 		holders: map[string]map[*simHold]bool{}, forced: map[string]*removal{}, tokens: map[string]uint64{}, start: time.Now(),
 	}
-	var listeners []net.Listener
-	for i := range 3 {
-		s.addrs = append(s.addrs, fmt.Sprintf("10.0.0.%d:2181", i+1))
-		listeners = append(listeners, s.net.listen(s.addrs[i]))
-	}
-	s.ensemble = must.Have(zkserver.StartEnsemble(zkserver.Config{TickTime: simTick}, 5, listeners...))(t)
+	s.ensemble = s.net.startEnsemble(t)
 	ctx, cancel := context.WithTimeout(t.Context(), simLength)
 	defer cancel()
 	var work sync.WaitGroup
@@ -115,7 +110,7 @@ func simulate(t *testing.T, seed uint64, reports bool) counts {
 	}
 	s.rage(ctx)
 	s.ensemble.Heal()
-	for _, addr := range s.addrs {
+	for _, addr := range simMembers {
 		s.net.hold(addr, false)
 	}
 	work.Wait()
@@ -136,7 +131,7 @@ func (s *sim) rage(ctx context.Context) {
 	}
 	for ctx.Err() == nil {
 		pause(time.Second)
-		follower, addr, fault := 1+s.random.IntN(2), s.addrs[s.random.IntN(3)], s.random.IntN(8)
+		follower, addr, fault := 1+s.random.IntN(2), simMembers[s.random.IntN(3)], s.random.IntN(8)
 		s.mu.Lock()
 		s.counts["faults"]++
 		s.note("", "fault %d: follower %d, %s", fault, follower, addr)
@@ -158,13 +153,13 @@ func (s *sim) rage(ctx context.Context) {
 			s.force(rand.New(rand.NewPCG(s.random.Uint64(), 6)))
 			continue
 		case 7:
-			for _, a := range s.addrs {
+			for _, a := range simMembers {
 				s.net.hold(a, true)
 			}
 		}
 		pause(3 * simTimeout / 2)
 		s.ensemble.Heal()
-		for _, a := range s.addrs {
+		for _, a := range simMembers {
 			s.net.hold(a, false)
 		}
 	}
@@ -173,11 +168,9 @@ func (s *sim) rage(ctx context.Context) {
 // client plays a process that uses one lock after another in its session.
 func (s *sim) client(ctx context.Context, number int, random *rand.Rand) {
 	for ctx.Err() == nil {
-		session, err := lockops.NewZKSession(ctx, s.addrs, lockops.WithSessionTimeout(simTimeout), lockops.WithDialContext(s.net.dial))
+		session, err := lockops.NewZKSession(ctx, simMembers, lockops.WithSessionTimeout(simTimeout), lockops.WithDialContext(s.net.dial))
 		if err != nil {
-			if ctx.Err() == nil {
-				s.t.Errorf("client %d: %v", number, err)
-			}
+			must.True(s.t, ctx.Err() != nil, "client", number, err)
 			return
 		}
 		var goroutines sync.WaitGroup
@@ -229,9 +222,9 @@ func (s *sim) attempt(ctx context.Context, session *lockops.ZKSession, who strin
 	defer cancel()
 	hold, err := locker.Acquire(waiting)
 	if err != nil {
-		if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) && !errors.Is(err, lockops.ErrClosed) {
-			s.t.Errorf("%s: %s: %v", who, name, err)
-		}
+		expected := []error{context.DeadlineExceeded, context.Canceled, lockops.ErrClosed}
+		fine := slices.ContainsFunc(expected, func(one error) bool { return errors.Is(err, one) })
+		must.True(s.t, fine, who, name, err)
 		return
 	}
 	h := &simHold{hold, shared, who}
@@ -309,7 +302,6 @@ func (s *sim) nothingLeft() {
 			left = append(left, lock+"/"+name)
 		}
 	}
-	if len(left) > 0 || len(s.ensemble.Sessions()) > 0 {
-		s.t.Errorf("left behind: sessions %x, nodes %s", s.ensemble.Sessions(), strings.Join(left, " "))
-	}
+	must.Same(s.t, left, nil, "nodes left behind")
+	must.Same(s.t, s.ensemble.Sessions(), nil, "sessions left behind")
 }

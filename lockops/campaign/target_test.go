@@ -72,8 +72,6 @@ func zooKeeperLocks(round int) []Lock {
 	mutex("with-kazoo", "kazoo", "kazoo")
 	for _, recipe := range zkRWs {
 		locks = append(locks, Lock{Name: path.Join(dir, "rw-"+recipe), On: lockops.OnZooKeeper, Kinds: []string{"read", "write"}, Recipe: recipe, Rule: rwRule})
-	}
-	for _, recipe := range zkRWs {
 		locks = append(locks, Lock{Name: path.Join(dir, "semaphore-"+recipe), On: lockops.OnZooKeeper, Kinds: []string{"semaphore=2"}, Recipe: recipe, Rule: Rule{Permits: 2}})
 	}
 	return locks

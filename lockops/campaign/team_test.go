@@ -97,9 +97,8 @@ func (c *team) startForeign(t *testing.T) {
 func (c *team) calm(t *testing.T) {
 	t.Helper()
 	for _, p := range c.live {
-		if _, err := p.stdin.Write([]byte("\n")); err != nil {
-			t.Errorf("worker %d: %v", p.number, err)
-		}
+		_, err := p.stdin.Write([]byte("\n"))
+		must.Be(t, err, nil, "worker", p.number)
 	}
 }
 
@@ -147,9 +146,8 @@ func (c *team) kill(t *testing.T, r *rand.Rand) {
 
 func (p *process) signal(t *testing.T, s syscall.Signal) {
 	t.Helper()
-	if err := servertest.Signal(p.cmd.Process, s); err != nil {
-		t.Errorf("worker %d: %v: %v\n%s", p.number, s, err, p.output.Bytes())
-	}
+	err := servertest.Signal(p.cmd.Process, s)
+	must.True(t, err == nil, "worker", p.number, s, err, p.output.String())
 }
 
 const endLimit = time.Minute
@@ -166,9 +164,7 @@ func (c *team) end(t *testing.T) {
 	for _, p := range c.live {
 		select {
 		case err := <-p.done:
-			if err != nil {
-				t.Errorf("worker %d: %v\n%s", p.number, err, p.output.Bytes())
-			}
+			must.True(t, err == nil, "worker", p.number, err, p.output.String())
 		case <-time.After(endLimit):
 			p.signal(t, syscall.SIGQUIT)
 			<-p.done
