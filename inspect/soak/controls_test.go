@@ -69,15 +69,12 @@ func controls(t *testing.T, notes *ledger, f *faults, events []observed, held pi
 		t.Logf("control: %s: noticed %d of %d times", lie.name, noticed, reported)
 		must.True(t, noticed >= reported, "control", lie.name, "noticed only", noticed, "of", reported, "times")
 	}
-	if len(held) > 0 {
-		wrong := picture{}
-		for lock := range held {
-			wrong[lock] = held[lock] + "x"
-		}
-		if len(differences(wrong, held)) != len(held) || len(differences(picture{}, held)) != len(held) {
-			t.Error("control: a wrong picture was not noticed")
-		}
+	wrong := picture{}
+	for lock := range held {
+		wrong[lock] = held[lock] + "x"
 	}
+	must.Equal(t, len(differences(wrong, held)), len(held), "control: differences to a wrong picture")
+	must.Equal(t, len(differences(picture{}, held)), len(held), "control: differences to an empty picture")
 }
 
 // oneHold is a hold that was requested a minute ago, granted after 1 s and released after 6 s.
@@ -106,32 +103,28 @@ func TestCheckersNoticeFalseReports(t *testing.T) {
 		must.Equal(t, judge.event(e), "", e.Event, "verdict")
 	}
 	controls(t, notes, f, events, picture{"five:lock:a": "x | "})
-	none, looked := missed(notes, f, events, observerName, at, time.Now())
-	if all, _ := missed(notes, f, nil, observerName, at, time.Now()); none != nil || len(all) != 1 || looked != 1 {
-		t.Error("want a missed grant only if it was not reported")
-	}
+	all, looked := missed(notes, f, events, observerName, at, time.Now())
+	must.True(t, all == nil && looked == 1, "a reported grant is missed", all)
+	all, _ = missed(notes, f, nil, observerName, at, time.Now())
+	must.Equal(t, len(all), 1, "missed grants that were not reported", all)
 	for blind, could := range map[string]int{"five": 0, "zk": 1} {
 		said := observed{Event: "blind", Backend: &struct{ Name, State, Error string }{Name: blind}, by: observerName}
 		said.Between.From, said.Between.To = at.Add(2*time.Second), at.Add(3*time.Second)
-		if _, looked := missed(notes, f, []observed{said}, observerName, at, time.Now()); looked != could {
-			t.Errorf("blind for %s: %d holds could be seen, want %d", blind, looked, could)
-		}
+		_, looked := missed(notes, f, []observed{said}, observerName, at, time.Now())
+		must.Equal(t, looked, could, "blind for", blind, "holds that could be seen")
 	}
-	if judge.event(events[0]) != "" || judge.event(events[0]) == "" {
-		t.Error("a second grant without an end was not noticed")
-	}
+	must.Equal(t, judge.event(events[0]), "", "a grant")
+	must.True(t, judge.event(events[0]) != "", "a second grant without an end was not noticed")
 	notes.record("", "five:lock:a", "dead", func(h *hold) { h.acquired, h.lost = at, at.Add(time.Second) })
 	between := falsify("ended", 20*time.Second) // dated then
 	for from, wrong := range map[time.Duration]bool{5 * time.Second: false, 10 * time.Second: true} {
-		if between.Between.From, between.Between.To = at.Add(from), between.At; (judge.event(between) != "") != wrong {
-			t.Errorf("an end between %v and 20 s, in truth at 6 s: wrong is %v", from, !wrong)
-		}
+		between.Between.From, between.Between.To = at.Add(from), between.At
+		must.Equal(t, judge.event(between) != "", wrong, "an end at 6 s, reported between", from, "and 20 s: wrong")
 	}
 	died := falsify("released", 10*time.Second)
 	died.Contender = &struct{ Name string }{"dead"}
 	for _, sure := range []string{"certain", "likely"} {
-		if died.Certainty = sure; judge.event(died) == "" {
-			t.Errorf("the %s release of a client that died was not noticed", sure)
-		}
+		died.Certainty = sure
+		must.True(t, judge.event(died) != "", "the", sure, "release of a client that died was not noticed")
 	}
 }

@@ -273,6 +273,8 @@ var allowed = map[string]map[string]time.Duration{
 	"kill clients":   {"ghost-owner": sessionTimeout + late},
 	// The isolated member itself reports the lost quorum.
 	"isolate zookeeper": {"no-quorum": late},
+	// The observer notices one silent master after another.
+	"blind observer": {"no-quorum": late},
 	// See poll.
 	"three of five":   {"thin-margin": late},
 	"split votes":     {"split-quorum": late},
@@ -288,21 +290,23 @@ func (j *judge) finding(e observed) string {
 	if e.Lock == "" && e.Backend != nil {
 		on = e.Backend.Name
 	}
-	if isTrue(j.faults, j.notes, on, e.Lock, e.Finding, e.At, e.At) {
+	explained := func(touched string) bool { return isTrue(j.faults, j.notes, touched, e.Lock, e.Finding, e.At, e.At) }
+	if explained(on) || explained(e.by) {
 		j.counts["true: "+e.Finding.Rule]++
 		return ""
 	}
 	return fmt.Sprintf("%s %s: %s (%v)", e.Finding.Severity, e.Finding.Rule, e.Finding.Message, e.Finding.Evidence)
 }
 
-// isTrue reports whether a fault explains a finding that was reported in that span.
-func isTrue(f *faults, notes *ledger, backend, lock string, found *inspect.Finding, from, to time.Time) bool {
-	if f.apart(backend, from, to, nil) || leftBehind(notes, lock, found) {
+// isTrue reports whether a fault that touches a backend or an observer explains a finding that was
+// reported in that span.
+func isTrue(f *faults, notes *ledger, touched, lock string, found *inspect.Finding, from, to time.Time) bool {
+	if f.apart(touched, from, to, nil) || leftBehind(notes, lock, found) {
 		return true
 	}
 	_, made := f.find(func(one *fault) bool {
 		lasts, makes := allowed[one.kind][found.Rule]
-		if !makes || !slices.Contains(one.touches, backend) || !one.overlaps(from, to, lasts) {
+		if !makes || !slices.Contains(one.touches, touched) || !one.overlaps(from, to, lasts) {
 			return false
 		}
 		if found.Rule != "master-restarted" || found.Confidence == recipe.Possible {

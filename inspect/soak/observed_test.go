@@ -92,8 +92,8 @@ const (
 // eye is an Observer in this process.
 type eye struct {
 	*inspect.Observer
-	stop context.CancelFunc
-	done chan struct{}
+	stop    context.CancelFunc
+	running sync.WaitGroup
 }
 
 // observe watches all servers, ZooKeeper and the five masters through wires.
@@ -108,14 +108,13 @@ func observe(t *testing.T, w *world, reports *story) *eye {
 	o := inspect.NewObserver(time.Now, sources...)
 	o.Diagnose(finding.Rules(), 10*time.Minute)
 	ctx, stop := context.WithCancel(context.Background())
-	e := &eye{Observer: o, stop: stop, done: make(chan struct{})}
+	e := &eye{Observer: o, stop: stop}
 	sub := o.Subscribe()
-	var both sync.WaitGroup
-	both.Go(func() {
+	e.running.Go(func() {
 		must.Be(t, o.Run(ctx), nil, "observer")
 		stop()
 	})
-	both.Go(func() {
+	e.running.Go(func() {
 		defer sub.Close()
 		for {
 			s, err := sub.Next(ctx)
@@ -130,17 +129,13 @@ func observe(t *testing.T, w *world, reports *story) *eye {
 			}
 		}
 	})
-	go func() {
-		both.Wait()
-		close(e.done)
-	}()
 	t.Cleanup(e.end)
 	return e
 }
 
 func (e *eye) end() {
 	e.stop()
-	<-e.done
+	e.running.Wait()
 }
 
 // program builds the real program and returns its path.

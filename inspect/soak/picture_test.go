@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -20,7 +21,6 @@ import (
 	"github.com/lockscope/lockscope/internal/each"
 	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
-	"github.com/lockscope/lockscope/lockops"
 )
 
 // picture maps each lock in use, BACKEND:PATH, to "holder holder | waiter waiter".
@@ -211,59 +211,35 @@ func differences(seen, held picture) (lines []string) {
 func pose(t *testing.T, c *clients) (end func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	var closers []func()
-	holders := map[string]*lockops.Hold{}
-	waits := make(chan error, len(c.own))
-	waiting := 0
+	var posing sync.WaitGroup
+	held := map[string]bool{}
 	for _, one := range c.own {
-		queued := make(chan string, 10)
-		locker, closeSession, err := one.openUntil(ctx, func(name string) { queued <- name })
+		if held[one.lock] && backendOf(one.lock) != zkName {
+			continue
+		}
+		held[one.lock] = true
+		there := make(chan struct{}, 10)
+		locker, closeSession, err := one.openUntil(ctx, func(string) { there <- struct{}{} })
 		must.Succeed(t, err)
-		closers = append(closers, closeSession)
-		if _, held := holders[one.lock]; !held {
-			try, stop := context.WithTimeout(ctx, 20*time.Second)
-			h, err := locker.Acquire(try)
-			stop()
-			if err != nil {
-				t.Fatalf("%s: %v", one.lock, err)
-			}
-			holders[one.lock] = h
-			continue
-		}
-		if !strings.HasPrefix(one.lock, zkName) {
-			continue
-		}
-		waiting++
-		entered := make(chan struct{})
-		go func() {
+		posing.Go(func() {
+			defer closeSession()
 			h, err := locker.Acquire(ctx)
-			if err == nil { // a second reader
-				close(entered)
+			if err == nil {
+				there <- struct{}{}
 				<-ctx.Done()
 				err = h.Release(context.Background())
 			}
-			waits <- err
-		}()
+			must.True(t, err == nil || errors.Is(err, context.Canceled), one.lock, err)
+		})
 		select {
-		case <-queued:
-		case <-entered:
+		case <-there:
 		case <-time.After(20 * time.Second):
-			t.Fatalf("%s: no waiter", one.lock)
+			t.Fatalf("%s: no holder or waiter", one.lock)
 		}
 	}
 	return func() {
 		cancel()
-		for range waiting {
-			if err := <-waits; err != nil && !errors.Is(err, context.Canceled) {
-				t.Errorf("waiter: %v", err)
-			}
-		}
-		for lock, h := range holders {
-			must.Be(t, h.Release(context.Background()), nil, lock)
-		}
-		for _, closeSession := range closers {
-			closeSession()
-		}
+		posing.Wait()
 	}
 }
 

@@ -95,9 +95,7 @@ func reconnect(t *testing.T, b reached) {
 		must.Succeed(t, pprof.Lookup("goroutine").WriteTo(t.Output(), 1))
 	}
 	// The lock's history is bounded. 1,000 leaked connections with 8 KiB buffers would exceed this.
-	if most := before.heap + 2<<20; after.heap > most {
-		t.Errorf("%d bytes in use, %d before", after.heap, before.heap)
-	}
+	must.True(t, after.heap <= before.heap+2<<20, after.heap, "bytes in use,", before.heap, "before")
 	cancel()
 	must.Be(t, <-ended, nil)
 }

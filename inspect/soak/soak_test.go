@@ -80,9 +80,7 @@ func TestSoak(t *testing.T) {
 	held := w.same(t, eye.Snapshot)
 	must.True(t, len(held) >= 7, "want at least 7 locks to compare", held)
 	t.Logf("at the end the servers held:%v\nand with posed clients:%v", free, held)
-	if lines := differences(listed(t, path, w.targets()), held); len(lines) > 0 {
-		t.Errorf("ls differs from the servers:\n%s", strings.Join(lines, "\n"))
-	}
+	must.Same(t, differences(listed(t, path, w.targets()), held), nil, "ls differs from the servers")
 	noFindings(t, eye)
 	load(t, eye)
 	end()
@@ -93,13 +91,9 @@ func TestSoak(t *testing.T) {
 	judgeRest(t, judge, events[min(<-judged, len(events)):])
 	for _, by := range []string{observerName, watchName} {
 		all, looked := missed(notes, happened, events, by, from, to)
-		for _, m := range all {
-			t.Errorf("%s never reported: %s", by, m)
-		}
+		must.Same(t, all, nil, by, "never reported")
 		t.Logf("%s could observe %d holds, and missed %d", by, looked, len(all))
-		if want := int(to.Sub(from) / (10 * time.Second)); looked < want {
-			t.Errorf("%s could observe %d holds, want at least %d", by, looked, want)
-		}
+		must.True(t, looked >= int(to.Sub(from)/(10*time.Second)), by, "could observe only", looked, "holds")
 	}
 	t.Logf("in %v: faults %v; operations %v; events %v; doctor's exit codes %v", to.Sub(from).Round(time.Second), n.counts, notes.counts(), judge.counts, doctor.codes)
 	must.Equal(t, len(judge.said), 0, "wrong events", judge.said)
@@ -179,11 +173,9 @@ func load(t *testing.T, e *eye) {
 		must.True(t, b.Cost.Watches <= 20, b.Name, b.Cost.Watches, "watches on four directories")
 		must.True(t, b.State == "connected", b.Name, "is", b.State, b.Error)
 	}
-	if n := runtime.NumGoroutine(); n > 600 {
-		t.Errorf("%d goroutines", n)
-	} else {
-		t.Logf("%d goroutines", n)
-	}
+	n := runtime.NumGoroutine()
+	t.Logf("%d goroutines", n)
+	must.True(t, n <= 600, n, "goroutines")
 }
 
 // leftAlone checks that no connection of the observer remains.
@@ -197,9 +189,7 @@ func (w *world) leftAlone(t *testing.T) {
 func enough(t *testing.T, lasted time.Duration, faults int, operations, events map[string]int, doctor map[int]int) {
 	t.Helper()
 	least := func(what string, n int, every time.Duration) {
-		if want := int(lasted / every); n < want {
-			t.Errorf("%d %s in %v, want at least %d", n, what, lasted.Round(time.Second), want)
-		}
+		must.True(t, n >= int(lasted/every), n, what, "in", lasted, "want one every", every)
 	}
 	least("faults", faults, 12*time.Second)
 	least("acquisitions", operations["acquired"], time.Second)
