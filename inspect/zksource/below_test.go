@@ -45,12 +45,10 @@ func TestServerGenerationsGiveSameResult(t *testing.T) {
 			old := cfg.WithoutMultiRead || cfg.WithoutAddWatch
 			v.Peek(func() {
 				b := v.Backend
-				if strings.Contains(b.Reading, "polled") != old || strings.Contains(b.Reading, "one watch per root") == old {
-					t.Errorf("reading: %q", b.Reading)
-				}
-				if below := b.Cost.Watches == 1; below == old || b.Lost > 0 || b.State != inspect.Connected {
-					t.Errorf("%d watches, %d lost, %s", b.Cost.Watches, b.Lost, b.State)
-				}
+				must.Equal(t, strings.Contains(b.Reading, "polled"), old, b.Reading)
+				must.Equal(t, strings.Contains(b.Reading, "one watch per root"), !old, b.Reading)
+				must.Equal(t, b.Cost.Watches == 1, !old, "one watch")
+				must.True(t, b.Lost == 0 && b.State == inspect.Connected, b)
 				must.Equal(t, v.Locks[lock(0)].Polled, old, "polled")
 			})
 			follows(v, s, lock(59), "/locks/new1")
@@ -98,9 +96,7 @@ func TestThrottledRequestsAreAskedAgain(t *testing.T) {
 			v.Peek(func() {
 				many := strings.Contains(v.Backend.Reading, "many reads per request")
 				must.Equal(t, many, !cfg.WithoutMultiRead && !cfg.WithoutAddWatch, v.Backend.Reading)
-				if len(v.Backend.Unseen) > 0 || asked.Load() < 4 {
-					t.Errorf("unseen %v after %d requests", v.Backend.Unseen, asked.Load())
-				}
+				must.True(t, len(v.Backend.Unseen) == 0 && asked.Load() >= 4, "unseen", v.Backend.Unseen, "after", asked.Load())
 			})
 		})
 	}
@@ -109,19 +105,17 @@ func TestThrottledRequestsAreAskedAgain(t *testing.T) {
 func TestThrottlingServerIsNamed(t *testing.T) {
 	s := onEmbedded(t, zkserver.Config{Throttled: func(op int32) bool { return op == 22 }})
 	s.cfg.Timeout = 4 * time.Second
-	if b := s.once().Backend; b.State != inspect.Down || !strings.Contains(b.Error, "throttles") {
-		t.Errorf("%s: %q", b.State, b.Error)
-	}
+	b := s.once().Backend
+	must.Equal(t, b.State, inspect.Down)
+	must.Contain(t, b.Error, "throttles")
 }
 
 // readsAll expects that number of contenders of one client.
 func (s *scene) readsAll(dir string, contenders int) {
 	s.t.Helper()
 	v := s.once()
-	l := v.Locks[s.root+dir]
-	if l == nil || l.Contention() != contenders || v.Backend.Lost > 0 {
-		s.t.Fatalf("%d connections lost, lock found: %v", v.Backend.Lost, l != nil)
-	}
+	l := demand(s.t, v.Locks[s.root+dir], fmt.Sprint("kazoo mutex contended 1+", contenders-1))
+	must.Equal(s.t, v.Backend.Lost, 0, "connections lost")
 	for _, w := range l.Waiters {
 		must.Equal(s.t, w.Owner.Session, s.conn.SessionID(), w.Name, "was not read")
 	}

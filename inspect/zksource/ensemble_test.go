@@ -31,9 +31,7 @@ func TestEnsembleReportIsComplete(t *testing.T) {
 	must.True(t, v.All, "sessions are missing", v.Sessions)
 	must.Equal(t, v.Sessions[first.conn.SessionID()].Server, addrs[0], "the first client's server")
 	must.Equal(t, v.Sessions[second.conn.SessionID()].Server, addrs[2], "the second client's server")
-	if v.Watches == nil || !slices.Equal(v.Watches.Sessions[held], []int64{second.conn.SessionID()}) {
-		t.Errorf("watches: %+v", v.Watches)
-	}
+	must.Same(t, v.Watches.Sessions[held], []int64{second.conn.SessionID()}, "watches")
 	roles := map[string]int{}
 	for _, s := range v.Backend.Servers {
 		roles[s.Role]++
@@ -43,12 +41,10 @@ func TestEnsembleReportIsComplete(t *testing.T) {
 	// The waiter's server is not in the target, so its watch is unknown.
 	w := observe(t, zksource.Config{Servers: addrs[:2], Admin: admins[:2]})
 	l := w.Lock(first.id("/l"))
-	if l == nil || len(l.Waiters) != 1 || l.Waiters[0].Watch != inspect.Unconfirmed {
-		t.Errorf("two of three servers: %+v", l)
-	}
-	if b := w.Backends[0]; len(b.Findings) != 1 || !strings.Contains(b.Findings[0].Message, "has 3 servers and the target names 2") {
-		t.Errorf("two of three servers: %+v", b.Findings)
-	}
+	must.Equal(t, l.Waiters[0].Watch, inspect.Unconfirmed, "watch at two of three servers")
+	found := w.Backends[0].Findings
+	must.Equal(t, len(found), 1, "findings", found)
+	must.Contain(t, found[0].Message, "has 3 servers and the target names 2")
 	twice := once(t, zksource.Config{Servers: []string{addrs[0], addrs[0], addrs[1]}, Admin: []string{admins[0], admins[0], admins[1]}})
 	must.True(t, !twice.All, "a server that is named twice counts as two")
 
@@ -60,9 +56,10 @@ func TestEnsembleReportIsComplete(t *testing.T) {
 		})
 	}
 	v = once(t, all)
-	if v.Backend.State != inspect.Connected || v.All || v.Locks["/l"] == nil || v.Backend.Servers[1].State != inspect.ServerDown || v.Backend.Voters != 3 {
-		t.Errorf("one server is down: %+v, all sessions %v", v.Backend, v.All)
-	}
+	must.True(t, v.Locks["/l"] != nil && !v.All, "one server is down", v.Describe(), "all sessions", v.All)
+	must.Equal(t, v.Backend.State, inspect.Connected, "one server is down")
+	must.Equal(t, v.Backend.Servers[1].State, inspect.ServerDown)
+	must.Equal(t, v.Backend.Voters, 3, "voters")
 	must.Become(t, "the waiter's watch is confirmed", func() bool {
 		l := observe(t, all).Lock(first.id("/l"))
 		return l != nil && l.Waiters[0].Watch == inspect.Confirmed
@@ -95,9 +92,8 @@ func TestFailingMembersAreReported(t *testing.T) {
 	leader := e.Leader(t)
 	late := (leader + 1) % 3
 	v := once(t, cfg)
-	if slices.ContainsFunc(v.Backend.Servers, func(s inspect.Server) bool { return s.Lagging || s.Zxid == 0 }) || v.Backend.Unseen != nil {
-		t.Errorf("all members in order: %+v, unseen %+v", v.Backend.Servers, v.Backend.Unseen)
-	}
+	lags := slices.ContainsFunc(v.Backend.Servers, func(s inspect.Server) bool { return s.Lagging || s.Zxid == 0 })
+	must.True(t, !lags && v.Backend.Unseen == nil, "all members in order", v.Backend)
 
 	other := (leader + 2) % 3
 	e.Diverge(t, other, s.conn, func(c *zk.Conn) {
@@ -112,23 +108,21 @@ func TestFailingMembersAreReported(t *testing.T) {
 	s.join("/l", "b")
 	v = once(t, cfg)
 	for i, s := range v.Backend.Servers {
-		if s.Lagging != (i == late) || (s.Lag > 0) != (i == late) {
-			t.Errorf("server %d, want only %d to lag: %+v", i, late, s)
-		}
+		must.Equal(t, s.Lagging, i == late, "lagging", i, s)
+		must.Equal(t, s.Lag > 0, i == late, "lag", i, s)
 	}
 	b, _ := look(t, cfg)
-	if !slices.ContainsFunc(b.Findings, func(f inspect.Finding) bool {
-		return f.Rule == "servers-disagree" && f.Subject.Server == inspect.Untrusted(cfg.Servers[late]) && strings.HasPrefix(f.Advice(), "look again")
-	}) {
-		t.Errorf("no finding names the lagging server: %+v", b.Findings)
-	}
+	named := slices.ContainsFunc(b.Findings, func(f inspect.Finding) bool {
+		about := f.Rule == "servers-disagree" && f.Subject.Server == inspect.Untrusted(cfg.Servers[late])
+		return about && strings.HasPrefix(f.Advice(), "look again")
+	})
+	must.True(t, named, "no finding names the lagging server", b.Findings)
 
 	dead := late
 	e.Members[dead].Kill(t)
 	b, l := look(t, cfg)
-	if b.State != inspect.Connected || l == nil || b.Servers[dead].State != inspect.ServerDown || b.Servers[dead].Error == "" {
-		t.Errorf("%+v, %+v", b, l)
-	}
+	must.True(t, b.State == inspect.Connected && l != nil, b, l)
+	must.True(t, b.Servers[dead].State == inspect.ServerDown && b.Servers[dead].Error != "", "dead", b.Servers[dead])
 	for _, a := range []inspect.Aspect{inspect.AspectServer, inspect.AspectSessions} {
 		reported := slices.ContainsFunc(b.Unseen, func(u inspect.Unseen) bool {
 			return u.Aspect == a && u.Where == cfg.Servers[dead] && strings.Contains(u.Reason, "connection refused")
@@ -174,9 +168,8 @@ func TestSingleLookDetectsWrongClock(t *testing.T) {
 		t.Run(ahead.String(), func(t *testing.T) {
 			s := wrongClock(t, ahead)
 			b, l := look(t, s.cfg)
-			if off := b.ClockOffset() - ahead; !b.ClockKnown() || off.Abs() > b.Clock.Within+time.Millisecond {
-				t.Errorf("the offset %+v is wrong by %v", b.Clock, off)
-			}
+			off := b.ClockOffset() - ahead
+			must.True(t, b.ClockKnown() && off.Abs() <= b.Clock.Within+time.Millisecond, b.Clock, "is wrong by", off)
 			must.True(t, !slices.Contains(rulesOf(l.Findings), "stuck-holder"), l.Findings)
 			must.True(t, slices.Contains(rulesOf(b.Findings), "clock-skew"), b.Findings)
 			held := heldFor(t, s.cfg, l)
@@ -216,9 +209,8 @@ func TestSingleLookUsesLeadersClock(t *testing.T) {
 	_, s := onEnsemble(t, servertest.EnsembleConfig{})
 	s.cfg.Admin = nil
 	for range 6 {
-		if b, l := look(t, s.cfg); !b.ClockKnown() || l == nil || b.Clock.Offset.Abs() > b.Clock.Within {
-			t.Errorf("%+v, servers %+v", b.Clock, b.Servers)
-		}
+		b, l := look(t, s.cfg)
+		must.True(t, l != nil && b.ClockKnown() && b.Clock.Offset.Abs() <= b.Clock.Within, b.Clock, b.Servers)
 	}
 }
 
@@ -235,9 +227,7 @@ func TestReturningClientsAreNotGhosts(t *testing.T) {
 	waiter.lookAfter(held)
 	see := func() (b *inspect.Backend, l *inspect.Lock) {
 		b, l = look(t, zksource.Config{Servers: []string{zks.Addr}, Admin: []string{zks.Admin}})
-		if l == nil || len(l.Waiters) != 1 {
-			t.Fatalf("%+v, %+v", b, l)
-		}
+		demand(t, l, "kazoo mutex contended 1+1")
 		for _, rule := range rulesOf(l.Findings) {
 			must.True(t, rule != "ghost-owner" && rule != "missing-watch", l.Findings)
 		}
@@ -253,12 +243,9 @@ func TestReturningClientsAreNotGhosts(t *testing.T) {
 	wire.Reset()
 	zks.Restart(t)
 	b, l := see()
-	if b.DisturbedAt.Before(restarted) || l.Waiters[0].Watch != inspect.Unconfirmed {
-		t.Errorf("disturbed at %v, restarted at %v; watch %v", b.DisturbedAt, restarted, l.Waiters[0].Watch)
-	}
-	if len(l.Holders) != 1 || l.Holders[0].Owner.Client != "" {
-		t.Errorf("the holder has reconnected: %+v", l.Holders)
-	}
+	must.True(t, !b.DisturbedAt.Before(restarted), "disturbed at", b.DisturbedAt, "restarted at", restarted)
+	must.Equal(t, l.Waiters[0].Watch, inspect.Unconfirmed, "watch")
+	must.Equal(t, l.Holders[0].Owner.Client, "", "the holder has reconnected from")
 	wire.Heal()
 	must.Become(t, "both have reconnected", func() bool {
 		_, l := see()
@@ -281,9 +268,8 @@ func TestHungServersLockAges(t *testing.T) {
 	hung := time.Now()
 	s.zks.Pause(t)
 	v.Await("down", func() bool { return v.Backend.State == inspect.Down && v.Backend.Error != "" })
-	if at := asOf(time.Now()); at.After(hung) || hung.Sub(at) > 10*time.Second {
-		t.Errorf("as of %v, hung since %v", at, hung)
-	}
+	at := asOf(time.Now())
+	must.True(t, !at.After(hung) && hung.Sub(at) <= 10*time.Second, "as of", at, "hung since", hung)
 	s.zks.Resume(t)
 	v.awaitConnection(inspect.Connected)
 	v.Peek(func() { must.True(t, v.Backend.DisturbedAt.After(hung), "disturbed at", v.Backend.DisturbedAt) })

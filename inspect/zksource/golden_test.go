@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"maps"
+	"math"
 	"os"
 	"path"
 	"path/filepath"
@@ -217,9 +218,7 @@ func TestHandoffIsReportedWithoutAPoll(t *testing.T) {
 			v.Peek(func() { latencies = append(latencies, v.At[dir].Sub(start)) })
 		}
 		slices.Sort(latencies)
-		if p50 := latencies[locks/2]; p50 > time.Second { // a busy machine may be slow, but a poll is slower
-			t.Errorf("p50 is %v", p50)
-		}
+		must.True(t, latencies[locks/2] <= time.Second, "slow as a poll", latencies) // on any machine
 	})
 }
 
@@ -239,9 +238,9 @@ func TestHostileNamesAndDataAreEscaped(t *testing.T) {
 
 		snapshot := observe(t, s.cfg)
 		l := snapshot.Lock(s.id(dir))
-		if l == nil || l.Recipe != "curator" || len(l.Holders) != 1 || l.Node(&l.Holders[0]) != holder || l.Holders[0].Sequence != -2147483648 || len(l.Aliens) == 0 {
-			t.Fatalf("%+v", l)
-		}
+		demand(t, l, "curator mutex held 1+0")
+		must.Equal(t, l.Node(&l.Holders[0]), holder, "holder")
+		must.True(t, l.Holders[0].Sequence == math.MinInt32 && len(l.Aliens) > 0, l)
 		lone := snapshot.Lock(s.id("/\u202eleader"))
 		must.True(t, lone != nil && len(lone.Holders[0].Owner.Label) <= 1<<10, "lone node", lone)
 		text := string(must.Have(json.Marshal(jsonform.Snapshot(snapshot)))(t))

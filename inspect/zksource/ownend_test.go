@@ -6,7 +6,6 @@ import (
 	"context"
 	"math/rand/v2"
 	"net/http"
-	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -25,14 +24,12 @@ func TestCancellationIsNotAFailure(t *testing.T) {
 	s := onEmbedded(t, zkserver.Config{})
 	s.contended("/l")
 	hang := make(chan struct{})
-	admin := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	s.adminServer(func(_ http.ResponseWriter, r *http.Request) {
 		select {
 		case <-hang:
 		case <-r.Context().Done():
 		}
-	}))
-	defer admin.Close()
-	s.cfg.Admin = []string{admin.URL}
+	})
 	defer close(hang)
 	for i := range 60 {
 		v := sourcetest.NewView(t)
@@ -45,8 +42,8 @@ func TestCancellationIsNotAFailure(t *testing.T) {
 		s.cfg.Once = i%3 == 0
 		must.Succeed(t, zksource.New(s.cfg).Run(ctx, v.Emit))
 		cancel()
-		if b := v.Backend; b != nil && (b.State != inspect.Connected || b.Unseen != nil || b.Servers[0].State == inspect.ServerDown) {
-			t.Errorf("ended after %v: %+v", after, b)
-		}
+		b := v.Backend
+		fails := b != nil && (b.State != inspect.Connected || b.Unseen != nil || b.Servers[0].State == inspect.ServerDown)
+		must.True(t, !fails, "ended after", after, b)
 	}
 }

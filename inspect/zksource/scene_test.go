@@ -2,6 +2,7 @@ package zksource_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/lockscope/lockscope/inspect/finding"
 	"github.com/lockscope/lockscope/inspect/internal/sourcetest"
 	"github.com/lockscope/lockscope/inspect/zksource"
+	"github.com/lockscope/lockscope/internal/each"
 	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/internal/zkserver"
@@ -86,11 +88,7 @@ func (s *scene) another() *scene { return s.as(10 * time.Second) }
 // create creates a node below the root and returns its full path.
 func (s *scene) create(path, data string, flags int32) string {
 	s.t.Helper()
-	made, err := s.conn.Create(s.root+path, []byte(data), flags, zk.WorldACL(zk.PermAll))
-	if err != nil {
-		s.t.Fatalf("create %s: %v", s.root+path, err)
-	}
-	return made
+	return must.Have(s.conn.Create(s.root+path, []byte(data), flags, everyone))(s.t)
 }
 
 func (s *scene) dirs(paths ...string) {
@@ -119,9 +117,7 @@ func (s *scene) join(dir, label string) string {
 // remove deletes a node by its full path.
 func (s *scene) remove(node string) {
 	s.t.Helper()
-	if err := s.conn.Delete(node, -1); err != nil {
-		s.t.Fatalf("delete %s: %v", node, err)
-	}
+	must.Succeed(s.t, s.conn.Delete(node, -1))
 }
 
 // write sets the data of a node below the root.
@@ -139,9 +135,8 @@ func (s *scene) allow(path string, acl []zk.ACL) {
 // lookAfter sets a watch on a node by its full path, as a waiter does.
 func (s *scene) lookAfter(node string) {
 	s.t.Helper()
-	if _, _, _, err := s.conn.ExistsW(node); err != nil {
-		s.t.Fatal(err)
-	}
+	_, _, _, err := s.conn.ExistsW(node)
+	must.Succeed(s.t, err)
 }
 
 // contended creates a lock with a holder and a waiter, and returns it as read.
@@ -153,9 +148,8 @@ func (s *scene) contended(dir string) *inspect.Lock {
 	cfg := s.cfg
 	cfg.Admin, cfg.Roots = []string{s.zks.Admin}, []string{s.root + dir}
 	_, l := look(s.t, cfg)
-	if l == nil || len(l.Waiters) != 1 || l.Waiters[0].Watch != inspect.Confirmed {
-		s.t.Fatalf("%+v", l)
-	}
+	demand(s.t, l, "kazoo mutex contended 1+1")
+	must.Equal(s.t, l.Waiters[0].Watch, inspect.Confirmed, "watch")
 	return l
 }
 
@@ -203,6 +197,27 @@ func look(t *testing.T, cfg zksource.Config) (*inspect.Backend, *inspect.Lock) {
 	return s.Backends[0], nil
 }
 
+// brief is a lock in words, with its numbers of holders and waiters: "kazoo semaphore held 2+0 of 2".
+func brief(l *inspect.Lock) string {
+	if l == nil {
+		return "none"
+	}
+	words := fmt.Sprintf("%s %s %s %d+%d", l.Recipe, l.Kind, l.State, len(l.Holders), len(l.Waiters))
+	if l.Kind == inspect.KindSemaphore {
+		words += fmt.Sprint(" of ", l.Limit)
+	}
+	return words
+}
+
+// demand returns a lock that must be like that, see brief.
+func demand(t *testing.T, l *inspect.Lock, want string) *inspect.Lock {
+	t.Helper()
+	if brief(l) != want {
+		t.Fatalf("the lock is %s, want %s: %+v", brief(l), want, l)
+	}
+	return l
+}
+
 // watching is a source that runs until the test ends, with its updates.
 type watching struct {
 	*sourcetest.View
@@ -240,6 +255,18 @@ func (v watching) awaitLock(path, what string, is func(l *inspect.Lock) bool) {
 func (v watching) awaitState(path string, want inspect.State) {
 	v.t.Helper()
 	v.awaitLock(path, path+" is "+string(want), func(l *inspect.Lock) bool { return l.State == want })
+}
+
+// awaitBrief waits until a lock is shown like that, see brief.
+func (v watching) awaitBrief(path, want string) {
+	v.t.Helper()
+	v.Await(path+" is "+want, func() bool { return brief(v.Locks[path]) == want })
+}
+
+// awaitShown waits until a path is shown as a lock, or no longer.
+func (v watching) awaitShown(path string, shown bool) {
+	v.t.Helper()
+	v.Await(fmt.Sprintf("%s is a lock: %v", path, shown), func() bool { return (v.Locks[path] != nil) == shown })
 }
 
 func (v watching) awaitWaiters(path string, n int) {
@@ -310,7 +337,14 @@ func (s *scene) follow(path string) *following {
 func (o *following) await(what string, ok func(*inspect.Snapshot) bool) {
 	o.t.Helper()
 	for o.seen == nil || !ok(o.seen) { // o.Snapshot() may be newer than the events so far
-		o.next(what)
+		s, err := o.sub.Next(o.ctx)
+		if err != nil {
+			o.t.Fatalf("%s: %v; %+v", what, err, o.Snapshot().Lock(o.id))
+		}
+		o.seen = s
+		o.all = append(o.all, s.Events...)
+		ours := func(e inspect.Event) bool { return e.Lock == o.id && e.Finding == nil }
+		o.events = append(o.events, each.Where(s.Events, ours)...)
 	}
 }
 
@@ -318,24 +352,4 @@ func (o *following) await(what string, ok func(*inspect.Snapshot) bool) {
 func (o *following) awaitLock(what string, ok func(*inspect.Lock) bool) {
 	o.t.Helper()
 	o.await(what, func(s *inspect.Snapshot) bool { return s.Lock(o.id) != nil && ok(s.Lock(o.id)) })
-}
-
-func (o *following) awaitFree() {
-	o.t.Helper()
-	o.awaitLock("free", func(l *inspect.Lock) bool { return l.State == inspect.StateFree })
-}
-
-func (o *following) next(what string) {
-	o.t.Helper()
-	s, err := o.sub.Next(o.ctx)
-	if err != nil {
-		o.t.Fatalf("%s: %v; %+v", what, err, o.Snapshot().Lock(o.id))
-	}
-	o.seen = s
-	o.all = append(o.all, s.Events...)
-	for _, e := range s.Events {
-		if e.Lock == o.id && e.Finding == nil {
-			o.events = append(o.events, e)
-		}
-	}
 }

@@ -3,6 +3,7 @@ package zksource_test
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,26 +16,17 @@ import (
 	"github.com/lockscope/lockscope/inspect/zksource"
 	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
-	"github.com/lockscope/lockscope/internal/zkserver"
 )
-
-// semaphore reports whether a lock is a semaphore in that state, with that limit and number of waiters.
-func semaphore(l *inspect.Lock, state inspect.State, limit, waiters int) bool {
-	return l != nil && l.Kind == inspect.KindSemaphore && l.State == state && l.Limit == limit && len(l.Waiters) == waiters
-}
 
 // semaphoresOf checks for a Curator semaphore, a kazoo semaphore and a mutex named "locks" below
 // root, and for the lone node.
 func semaphoresOf(t *testing.T, v *sourcetest.View, root string) {
 	t.Helper()
-	v2, sem := v.Locks[root+"/v2"], v.Locks[root+"/sem"]
-	if !semaphore(v2, inspect.StateContended, 1, 1) || !semaphore(sem, inspect.StateContended, 1, 1) {
-		t.Fatalf("Curator's semaphore %+v, kazoo's %+v", v2, sem)
-	}
-	must.True(t, len(v2.Holders) == 1 && v2.Waiters[0].State == inspect.Pending && len(v2.Aliens) == 0, v2)
-	must.True(t, len(sem.Holders) == 1 && sem.Waiters[0].Owner.Label == "b", sem)
-	l := v.Locks[root+"/locks"]
-	must.True(t, l != nil && l.Kind == inspect.KindMutex, "the mutex named locks", l)
+	v2 := demand(t, v.Locks[root+"/v2"], "curator semaphore contended 1+1 of 1")
+	must.True(t, v2.Waiters[0].State == inspect.Pending && len(v2.Aliens) == 0, v2)
+	sem := demand(t, v.Locks[root+"/sem"], "kazoo semaphore contended 1+1 of 1")
+	must.Equal(t, sem.Waiters[0].Owner.Label, "b", "waiter")
+	demand(t, v.Locks[root+"/locks"], "curator mutex held 1+0")
 	must.Equal(t, len(v.Locks), 4, "locks", v.Describe())
 }
 
@@ -53,12 +45,11 @@ func TestSemaphoreLayoutsFormOneLock(t *testing.T) {
 		v := s.watch()
 		v.Peek(func() { semaphoresOf(t, v.View, s.root) })
 		semaphoresOf(t, s.once(), s.root)
-		for _, p := range []string{"/v2", "/sem"} {
+		for p, recipe := range map[string]string{"/v2": "curator", "/sem": "kazoo"} {
 			asRoot := once(t, zksource.Config{Servers: s.cfg.Servers, Roots: []string{s.root + p}})
-			for how, w := range map[string]*sourcetest.View{"named": s.named(p), "as root": asRoot} {
-				if !semaphore(w.Locks[s.root+p], inspect.StateContended, 1, 1) || len(w.Locks) != 1 {
-					t.Errorf("%s %s: %v", how, p, w.Describe())
-				}
+			for _, w := range []*sourcetest.View{s.named(p), asRoot} {
+				demand(t, w.Locks[s.root+p], recipe+" semaphore contended 1+1 of 1")
+				must.Equal(t, len(w.Locks), 1, "locks", w.Describe())
 			}
 		}
 		v.focus(v2)
@@ -77,9 +68,8 @@ func TestSemaphoreLayoutsFormOneLock(t *testing.T) {
 			}
 		}
 		v.awaitLock(v2, "free", func(l *inspect.Lock) bool {
-			if l.Kind != inspect.KindSemaphore || v.Locks[v2+"/leases"] != nil || v.Locks[v2+"/locks"] != nil {
-				t.Errorf("locks: %v", v.Describe())
-			}
+			parts := v.Locks[v2+"/leases"] != nil || v.Locks[v2+"/locks"] != nil
+			must.True(t, l.Kind == inspect.KindSemaphore && !parts, v.Describe())
 			return l.State == inspect.StateFree
 		})
 		s.write("/sem", "5")
@@ -104,9 +94,7 @@ func TestSemaphoreQueueIsNotSeparateLock(t *testing.T) {
 			}
 			s.create(sem+"/"+guid, "a", zk.FlagEphemeral)
 			s.remove(waits)
-			v.awaitLock(s.root+sem, "the permit", func(l *inspect.Lock) bool {
-				return len(l.Holders) == 1 && len(l.Waiters) == 0
-			})
+			v.awaitBrief(s.root+sem, "kazoo semaphore held 1+0 of 2")
 			v.Peek(func() { must.True(t, v.At[s.root+sem+"-__lock__"].IsZero(), sem, "has a queue that was a lock") })
 		}
 	})
@@ -122,24 +110,19 @@ func TestSingleNodesAreLocks(t *testing.T) {
 		s.create("/shedlock/daily", until(time.Hour), 0)
 		s.create("/shedlock/hourly", until(-time.Hour), 0)
 		check := func(v *sourcetest.View) {
-			l, daily, hourly := v.Locks[leader], v.Locks[s.root+"/shedlock/daily"], v.Locks[s.root+"/shedlock/hourly"]
-			if l == nil || l.Recipe != "ephemeral" || l.State != inspect.StateHeld || l.Holders[0].Owner.Label != "node-1" || l.Node(&l.Holders[0]) != leader {
-				t.Errorf("leader: %+v", l)
-			}
-			if daily == nil || daily.State != inspect.StateHeld || daily.Holders[0].ExpiresAt.IsZero() {
-				t.Errorf("daily: %+v", daily)
-			}
-			if hourly == nil || hourly.State != inspect.StateFree || hourly.Recipe != "shedlock" {
-				t.Errorf("hourly: %+v", hourly)
-			}
+			l := demand(t, v.Locks[leader], "ephemeral election held 1+0")
+			must.Equal(t, l.Node(&l.Holders[0]), leader, "node")
+			must.Equal(t, l.Holders[0].Owner.Label, "node-1", "label")
+			daily := demand(t, v.Locks[s.root+"/shedlock/daily"], "shedlock mutex held 1+0")
+			must.True(t, !daily.Holders[0].ExpiresAt.IsZero(), "daily", daily)
+			demand(t, v.Locks[s.root+"/shedlock/hourly"], "shedlock mutex free 0+0")
 			must.Equal(t, len(v.Locks), 3, "locks", v.Describe())
 		}
 		check(s.once())
-		for _, p := range []string{"/app/leader", "/shedlock/daily"} {
+		for p, recipe := range map[string]string{"/app/leader": "ephemeral election", "/shedlock/daily": "shedlock mutex"} {
 			w := s.named(p)
-			if l := w.Locks[s.root+p]; len(w.Locks) != 1 || l == nil || l.State != inspect.StateHeld {
-				t.Errorf("named %s: %v", p, w.Describe())
-			}
+			demand(t, w.Locks[s.root+p], recipe+" held 1+0")
+			must.Equal(t, len(w.Locks), 1, "named", p, w.Describe())
 		}
 		v := s.watch()
 		v.Peek(func() { check(v.View) })
@@ -175,14 +158,24 @@ func TestChangedDataGrantsPermit(t *testing.T) {
 }
 
 func TestSymfonyLocksAtRootAreFound(t *testing.T) {
-	s := onEmbedded(t, zkserver.Config{})
-	token := strings.Repeat("YWJj", 10) + "YWI="
-	s.create("/invoice", token, zk.FlagEphemeral)
-	s.create("/report", token, zk.FlagEphemeral)
-	s.create("/other", "x", zk.FlagEphemeral)
-	v := s.once()
-	if l := v.Locks["/invoice"]; len(v.Locks) != 2 || l == nil || l.Recipe != "symfony" || l.State != inspect.StateHeld {
-		t.Errorf("locks: %v", v.Describe())
+	t.Parallel()
+	for name, start := range ownServers() {
+		t.Run(name, func(t *testing.T) {
+			s := start(t)
+			token := strings.Repeat("YWJj", 10) + "YWI="
+			s.create("/invoice", token, zk.FlagEphemeral)
+			s.create("/report", token, zk.FlagEphemeral)
+			s.create("/other", "x", zk.FlagEphemeral)
+			v := s.once()
+			must.Equal(t, len(v.Locks), 2, v.Describe())
+			demand(t, v.Locks["/invoice"], "symfony mutex held 1+0")
+			s.allow("/invoice", unreadable)
+			v = s.once()
+			unseen := slices.ContainsFunc(v.Backend.Unseen, func(u inspect.Unseen) bool {
+				return u.Aspect == inspect.AspectLocks && u.Right == "READ on /invoice"
+			})
+			must.True(t, v.Locks["/report"] != nil && (v.Locks["/invoice"] != nil || unseen), v.Backend.Unseen)
+		})
 	}
 }
 
@@ -195,27 +188,22 @@ func TestSemaphoresWithoutWaiters(t *testing.T) {
 		python.Expect(t, "acquired")
 		java.Send(t, "semaphore", "a", curator, "2")
 		java.Expect(t, "acquired")
-		held := func(l *inspect.Lock) bool {
-			return l != nil && l.Kind == inspect.KindSemaphore && l.State == inspect.StateHeld && len(l.Holders) == 1
-		}
-		v.Await("both held", func() bool { return held(v.Locks[kazoo]) && held(v.Locks[curator]) && len(v.Locks) == 2 })
-		if w := s.once(); !held(w.Locks[kazoo]) || !held(w.Locks[curator]) || len(w.Locks) != 2 {
-			t.Errorf("one pass: %v", w.Describe())
-		}
-		for _, p := range []string{"/kazoo", "/curator"} {
-			w := s.named(p)
-			must.True(t, held(w.Locks[s.root+p]), p, "requested by name", w.Describe())
+		v.awaitBrief(kazoo, "kazoo semaphore held 1+0 of 2")
+		v.awaitBrief(curator, "curator semaphore held 1+0 of 0")
+		for w, locks := range map[*sourcetest.View]int{s.once(): 2, s.named("/kazoo"): 1, s.named("/curator"): 1} {
+			must.Equal(t, len(w.Locks), locks, w.Describe())
+			for p, l := range w.Locks {
+				must.Equal(t, brief(l), brief(v.Locks[p]), p)
+			}
 		}
 		python.Send(t, "close", "a")
 		java.Send(t, "close", "a")
-		v.Await("both free", func() bool {
-			freed := semaphore(v.Locks[kazoo], inspect.StateFree, 2, 0)
-			return freed && semaphore(v.Locks[curator], inspect.StateFree, 0, 0) && len(v.Locks) == 2
-		})
-		// kazoo's limit and queue still exist.
-		if w := s.once(); !semaphore(w.Locks[kazoo], inspect.StateFree, 2, 0) || len(w.Locks) != 1 {
-			t.Errorf("one pass: %v", w.Describe())
-		}
+		v.awaitBrief(kazoo, "kazoo semaphore free 0+0 of 2")
+		v.awaitBrief(curator, "curator semaphore free 0+0 of 0")
+		v.Peek(func() { must.Equal(t, len(v.Locks), 2, "locks", v.Describe()) })
+		w := s.once() // kazoo's limit and queue still exist
+		demand(t, w.Locks[kazoo], "kazoo semaphore free 0+0 of 2")
+		must.Equal(t, len(w.Locks), 1, "locks in one pass", w.Describe())
 	})
 }
 
@@ -244,9 +232,8 @@ func TestSemaphoreWaiterIsGrantedOnce(t *testing.T) {
 						got[e.Kind]++
 					}
 					granted := e.Kind == inspect.EventAcquired || e.Kind == inspect.EventHandover
-					if granted && e.Previous == nil && e.Contender.HeldSince.Before(e.Contender.Since) {
-						t.Errorf("granted before it queued: %+v", e.Contender)
-					}
+					early := granted && e.Previous == nil && e.Contender.HeldSince.Before(e.Contender.Since)
+					must.True(t, !early, "granted before it queued", e.Contender)
 				}
 				grants, ends := got[inspect.EventAcquired]+got[inspect.EventHandover], got[inspect.EventReleased]+got[inspect.EventExpired]
 				queued := got[inspect.EventWaiting] // the first may hold at once
@@ -292,7 +279,7 @@ func TestRemovedPermitsDirectoryKeepsWaiters(t *testing.T) {
 		s.create("/sem/locks"+secondLock, "b", contender)
 		o := s.follow("/sem")
 		o.awaitLock("a holder and a waiter", func(l *inspect.Lock) bool {
-			return l.Kind == inspect.KindSemaphore && len(l.Holders) == 1 && len(l.Waiters) == 1
+			return brief(l) == "curator semaphore contended 1+1 of 0"
 		})
 		s.remove(lease)
 		s.remove(s.root + "/sem/leases")
@@ -300,9 +287,7 @@ func TestRemovedPermitsDirectoryKeepsWaiters(t *testing.T) {
 		s.dirs("/after")
 		s.create("/after"+firstLock, "a", contender)
 		o.await("a later lock", func(snapshot *inspect.Snapshot) bool { return snapshot.Lock(s.id("/after")) != nil })
-		if l := o.seen.Lock(o.id); l == nil || l.Contention() != 1 {
-			t.Errorf("%+v", l)
-		}
+		must.Equal(t, o.seen.Lock(o.id).Contention(), 1, "contenders left")
 		s.create("/sem/locks"+thirdLock, "c", contender)
 		o.awaitLock("another waiter", func(l *inspect.Lock) bool { return l.Contention() == 2 })
 		s.dirs("/sem/leases")
@@ -323,9 +308,7 @@ func TestCuratorSemaphoreIsNeverCertainMutex(t *testing.T) {
 			s.dirs(sem, sem+"/locks")
 			first := s.create(sem+"/locks"+firstLock, "a", contender)
 			o.await("its queue", func(s *inspect.Snapshot) bool { return s.Lock(queue) != nil })
-			if l := o.seen.Lock(queue); l.KindConfidence != recipe.Possible {
-				t.Errorf("the queue is a %s with confidence %q", l.Kind, l.KindConfidence)
-			}
+			must.Equal(t, o.seen.Lock(queue).KindConfidence, recipe.Possible, "the queue's kind")
 			s.dirs(sem + "/leases")
 			s.create(sem+"/leases"+firstLease, "a", contender)
 			if leaves {
@@ -338,8 +321,8 @@ func TestCuratorSemaphoreIsNeverCertainMutex(t *testing.T) {
 			o.await("one lock", func(s *inspect.Snapshot) bool { return s.Lock(queue) == nil })
 			for _, e := range o.all {
 				ended := e.Kind != inspect.EventAcquired && e.Kind != inspect.EventWaiting
-				if e.Lock == queue && e.Contender != nil && (e.Certainty == recipe.Certain || ended && !leaves) {
-					t.Errorf("%s %s %s, %s", sem, e.Kind, e.Contender.Name, e.Certainty)
+				if e.Lock == queue && e.Contender != nil {
+					must.True(t, e.Certainty != recipe.Certain && !(ended && !leaves), sem, e.Kind, e.Contender.Name, e.Certainty)
 				}
 			}
 		}
@@ -368,9 +351,8 @@ func TestSemaphoreRecreatedAsMutexIsMutex(t *testing.T) {
 				l := snapshot.Lock(s.id(sem + "/locks"))
 				return l != nil && len(l.Holders) == 1
 			})
-			if l := o.seen.Lock(o.id); l != nil && l.Contention() > 0 {
-				t.Errorf("%v: %+v", gone, l)
-			}
+			l := o.seen.Lock(o.id)
+			must.True(t, l == nil || l.Contention() == 0, gone, l)
 		}
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -36,14 +37,10 @@ var adminFaults = []adminFault{
 	{"401", func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusUnauthorized)
 	}, "credentials required", "AdminServer credentials"},
-	{"500", func(w http.ResponseWriter, _ *http.Request) {
-		http.Error(w, "<html>\x1b[31mNullPointerException", http.StatusInternalServerError)
-	}, "HTTP 500", ""},
 	{"cut", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", "4096")
 		fmt.Fprint(w, `{"connections": [], "path_to_session_ids": {}, "num_total_watches": 0,`)
 	}, "unexpected EOF", ""},
-	{"other words", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"hello":"\u001b[31m"}`) }, "not a ZooKeeper server's answer", ""},
 }
 
 // adminReads are the AdminServer commands that we use, with the aspect that depends on each.
@@ -57,15 +54,23 @@ var adminReads = map[string]inspect.Aspect{
 func TestMissingServerAnswersAreUnknown(t *testing.T) {
 	s := onReal(t, "4lw.commands.whitelist=conf")
 	want := s.contended("/l")
-	target := must.Have(url.Parse(s.zks.Admin))(t)
+	behind := httputil.NewSingleHostReverseProxy(must.Have(url.Parse(s.zks.Admin))(t))
 	reads := slices.Sorted(maps.Keys(adminReads))
 	for _, fault := range adminFaults {
 		for i, first := range reads {
 			for _, second := range reads[i:] {
 				t.Run(fault.name+" "+first+" "+second, func(t *testing.T) {
 					t.Parallel()
-					admin := faultyAdmin(t, target, fault, first, second)
-					b, got := look(t, zksource.Config{Servers: s.cfg.Servers, Admin: []string{admin}})
+					s := *s
+					s.t = t
+					s.adminServer(func(w http.ResponseWriter, r *http.Request) {
+						if command := path.Base(r.URL.Path); command == first || command == second {
+							fault.fail(w, r)
+						} else {
+							behind.ServeHTTP(w, r)
+						}
+					})
+					b, got := look(t, s.cfg)
 					sameButForWatches(t, got, want)
 					for _, read := range []string{first, second} {
 						if read == "server_stats" || read == "watches_by_path" && first == "watch_summary" {
@@ -73,11 +78,9 @@ func TestMissingServerAnswersAreUnknown(t *testing.T) {
 						}
 						demandUnseen(t, b, inspect.Unseen{Aspect: adminReads[read], Where: s.zks.Addr, Read: read}, fault)
 					}
-					demandUnseen(t, b, inspect.Unseen{Aspect: inspect.AspectServer, Where: admin}, fault)
+					demandUnseen(t, b, inspect.Unseen{Aspect: inspect.AspectServer, Where: s.cfg.Admin[0]}, fault)
 					for _, u := range b.Unseen {
-						if _, known := adminReads[u.Read]; !known || u.Read != first && u.Read != second {
-							t.Errorf("%+v was not refused", u)
-						}
+						must.True(t, u.Read == first || u.Read == second, u, "was not refused")
 					}
 				})
 			}
@@ -85,39 +88,30 @@ func TestMissingServerAnswersAreUnknown(t *testing.T) {
 	}
 }
 
-// faultyAdmin starts a proxy to an AdminServer that fails at these commands.
-func faultyAdmin(t *testing.T, target *url.URL, fault adminFault, commands ...string) string {
-	behind := httputil.NewSingleHostReverseProxy(target)
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if slices.Contains(commands, strings.TrimPrefix(r.URL.Path, "/commands/")) {
-			fault.fail(w, r)
-			return
-		}
-		behind.ServeHTTP(w, r)
-	}))
-	t.Cleanup(s.Close)
-	return s.URL
+// adminServer is the AdminServer that the source asks, until the test ends.
+func (s *scene) adminServer(answer http.HandlerFunc) {
+	server := httptest.NewServer(answer)
+	s.t.Cleanup(server.Close)
+	s.cfg.Admin = []string{server.URL}
 }
 
 func demandUnseen(t *testing.T, b *inspect.Backend, want inspect.Unseen, fault adminFault) {
 	t.Helper()
-	for _, u := range b.Unseen {
-		if u.Aspect == want.Aspect && u.Where == want.Where && (want.Read == "" || u.Read == want.Read) {
-			if !strings.Contains(u.Reason, fault.reason) || !strings.HasPrefix(u.Right, fault.right) {
-				t.Errorf("%+v: the reason or the right is wrong", u)
-			}
-			return
-		}
+	i := slices.IndexFunc(b.Unseen, func(u inspect.Unseen) bool {
+		return u.Aspect == want.Aspect && u.Where == want.Where && (want.Read == "" || u.Read == want.Read)
+	})
+	if i < 0 {
+		t.Fatalf("%+v is missing from unseen %+v", want, b.Unseen)
 	}
-	t.Errorf("%+v is missing from unseen %+v", want, b.Unseen)
+	must.Contain(t, b.Unseen[i].Reason, fault.reason)
+	must.True(t, strings.HasPrefix(b.Unseen[i].Right, fault.right), b.Unseen[i], "has the wrong right")
 }
 
 // sameButForWatches expects the same lock, with no findings except blind.
 func sameButForWatches(t *testing.T, l, want *inspect.Lock) {
 	t.Helper()
-	if l == nil || l.State != want.State || len(l.Holders) != 1 || len(l.Waiters) != 1 || l.Waiters[0].Name != want.Waiters[0].Name {
-		t.Fatalf("%+v, want %+v", l, want)
-	}
+	demand(t, l, brief(want))
+	must.Equal(t, l.Waiters[0].Name, want.Waiters[0].Name, "waiter")
 	must.True(t, l.Waiters[0].Watch != inspect.Missing, "an unreported watch counts as missing")
 	for _, f := range l.Findings {
 		must.Equal(t, f.Rule, "blind", "found", f)
@@ -143,9 +137,9 @@ func TestSilentAdminServerIsReported(t *testing.T) {
 		b, l := look(t, s.cfg)
 		sameButForWatches(t, l, want)
 		must.True(t, l.Waiters[0].Watch == inspect.Confirmed && l.Holders[0].Owner.Client != "", l)
-		if len(b.Unseen) != 1 || b.Unseen[0].Where != nobody || b.Unseen[0].Aspect != inspect.AspectServer || b.Unseen[0].Reason != "connection refused" {
-			t.Errorf("unseen %+v", b.Unseen)
-		}
+		must.Equal(t, len(b.Unseen), 1, b.Unseen)
+		must.Equal(t, b.Unseen[0].Where, nobody, "where")
+		must.True(t, b.Unseen[0].Aspect == inspect.AspectServer && b.Unseen[0].Reason == "connection refused", b.Unseen)
 	})
 }
 
@@ -158,13 +152,12 @@ func TestEarlyInquiryDoesNotEndLook(t *testing.T) {
 	forward := httputil.NewSingleHostReverseProxy(must.Have(url.Parse(s.zks.Admin))(t))
 	var first, pass sync.Once
 	var refused atomic.Bool
-	admin := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+	s.adminServer(func(w http.ResponseWriter, req *http.Request) {
 		first.Do(func() { close(asked) })
 		<-passed
 		forward.ServeHTTP(w, req)
-	}))
-	defer admin.Close()
-	s.cfg.Admin, s.cfg.Once = []string{admin.URL}, true
+	})
+	s.cfg.Once = true
 	s.cfg.Dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
 		if addr == s.zks.Addr && !refused.Swap(true) { // starts the inquiry
 			return nil, errors.New("connection refused")
@@ -208,17 +201,6 @@ func TestServerLoadIsReported(t *testing.T) {
 	})
 }
 
-func TestCompleteSessionsNeedEveryServer(t *testing.T) {
-	eachServer(t, func(t *testing.T, s *scene) {
-		for all, admins := range map[bool][]string{true: {s.zks.Admin}, false: {s.zks.Admin, "http://127.0.0.1:1"}} {
-			s.cfg.Admin = admins
-			v := s.once()
-			must.True(t, len(v.Sessions) > 0, "no sessions", admins)
-			must.Equal(t, v.All, all, admins)
-		}
-	})
-}
-
 // The count includes only directories that had children and lost them all, and names the parent with
 // most of them.
 func TestEmptyDirectoriesAreCounted(t *testing.T) {
@@ -231,9 +213,9 @@ func TestEmptyDirectoriesAreCounted(t *testing.T) {
 		}
 		s.cfg.Admin = []string{s.zks.Admin}
 		e := observe(t, s.cfg).Backends[0].Empty
-		if e.Oldest.IsZero() || e.Count != 3 || e.Under != s.root+"/b" || e.UnderCount != 2 {
-			t.Errorf("%+v", e)
-		}
+		must.Equal(t, e.Count, 3, "empty directories")
+		must.Equal(t, e.Under, s.root+"/b", "most are below")
+		must.True(t, e.UnderCount == 2 && !e.Oldest.IsZero(), e)
 	})
 }
 
@@ -244,7 +226,7 @@ func TestLocksAreRelistedAfterWatchTable(t *testing.T) {
 			s := onEmbedded(t, zkserver.Config{})
 			holder := s.queue("/l", "", "")[0]
 			s.queue("/same", "", "")
-			admin := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+			s.adminServer(func(w http.ResponseWriter, req *http.Request) {
 				switch req.URL.Path {
 				case "/commands/watch_summary":
 					fmt.Fprint(w, `{"num_total_watches": 0, "error": null}`)
@@ -254,9 +236,8 @@ func TestLocksAreRelistedAfterWatchTable(t *testing.T) {
 				default:
 					http.NotFound(w, req)
 				}
-			}))
-			defer admin.Close()
-			s.cfg.Admin, s.cfg.Once = []string{admin.URL}, once
+			})
+			s.cfg.Once = once
 			ctx, cancel := context.WithTimeout(t.Context(), sourcetest.Limit)
 			defer cancel()
 			source := zksource.New(s.cfg)
@@ -292,9 +273,8 @@ func TestLocksAreRelistedAfterWatchTable(t *testing.T) {
 			}
 			for p, l := range after {
 				early := before[p] != nil && before[p].ReadAt.Before(table.ReadAt)
-				if once && !early || !l.ReadAt.After(table.ReadAt) {
-					t.Errorf("%s: read at %v, the table at %v, then %v", p, before[p], table.ReadAt, l.ReadAt)
-				}
+				must.True(t, early || !once, p, "read at", before[p], "the table at", table.ReadAt)
+				must.True(t, l.ReadAt.After(table.ReadAt), p, "read again at", l.ReadAt, "the table at", table.ReadAt)
 			}
 		})
 	}

@@ -56,7 +56,7 @@ func (s *scene) hold(timeout int) *servertest.Peer {
 // onlyEvent waits for the end of the hold.
 func (o *following) onlyEvent() inspect.Event {
 	o.t.Helper()
-	o.awaitFree()
+	o.awaitLock("free", func(l *inspect.Lock) bool { return l.State == inspect.StateFree })
 	if len(o.events) != 1 {
 		o.t.Fatalf("events %+v", o.events)
 	}
@@ -143,9 +143,8 @@ func lateEvent(v watching, s *scene, held string, end func()) {
 		if gap == nil || gap.From.After(cut) || gap.Until.Before(removed.Add(zkwire.MaxLag)) {
 			s.t.Fatalf("gap %+v; cut at %v", gap, cut)
 		}
-		if at := v.Locks["/l"].ReadAt; at.Before(gap.Until) {
-			s.t.Errorf("read at %v, blind until %v", at, gap.Until)
-		}
+		at := v.Locks["/l"].ReadAt
+		must.True(s.t, !at.Before(gap.Until), "read at", at, "blind until", gap.Until)
 	})
 }
 
@@ -216,20 +215,6 @@ func tunnel(needs time.Duration) dialFunc {
 	}
 }
 
-// late is a Dial that takes that long, unless its context ends first.
-func late(needs time.Duration) dialFunc {
-	return func(ctx context.Context, network, addr string) (net.Conn, error) {
-		timer := time.NewTimer(needs)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-			return new(net.Dialer).DialContext(ctx, network, addr)
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-	}
-}
-
 func TestASlowServerIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -242,19 +227,16 @@ func TestASlowServerIsWaitedFor(t *testing.T) {
 		// A tunnel accepts at once but reaches the server later. That counts as connecting, not as a silent server.
 		"behind a tunnel": {tunnel(4 * time.Second), 20 * time.Second, nil},
 		// The first attempt must last long enough for a server that answers after 8 of 13 seconds.
-		"a short timeout": {late(8 * time.Second), 13 * time.Second, nil},
+		"a short timeout": {impatient(8 * time.Second), 13 * time.Second, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := onEmbedded(t, zkserver.Config{})
 			s.queue("/lock", "a")
 			s.cfg.Servers, s.cfg.Dial, s.cfg.Timeout = append(s.cfg.Servers, tt.more...), tt.dial, tt.timeout
 			v := s.once()
-			if v.Backend == nil || v.Backend.State == inspect.Down || v.Locks["/lock"] == nil {
-				t.Fatalf("%+v", v.Backend)
-			}
-			if name == "behind a tunnel" && (v.Backend.State != inspect.Connected || v.Backend.Unseen != nil) {
-				t.Errorf("%s, unseen although the server answered slowly: %+v", v.Backend.State, v.Backend.Unseen)
-			}
+			must.True(t, v.Backend.State != inspect.Down && v.Locks["/lock"] != nil, v.Backend)
+			slowAnswer := v.Backend.State != inspect.Connected || v.Backend.Unseen != nil
+			must.True(t, name != "behind a tunnel" || !slowAnswer, "unseen although the server answered slowly", v.Backend)
 		})
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"path"
-	"slices"
 	"testing"
 	"time"
 
@@ -19,44 +18,26 @@ import (
 	"github.com/lockscope/lockscope/internal/zkserver"
 )
 
-func TestFindsLocksOfEveryRecipe(t *testing.T) {
+func TestEveryViewShowsTheSameLocks(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *scene) {
-		prefixes := map[string]string{
-			"curator": "_c_" + uuid + "-lock-", "kazoo": guid + "__lock__",
-			"go-zookeeper": "_c_" + guid + "-lock-", "sequential": "foo",
-		}
-		for name, prefix := range prefixes {
-			s.dirs("/" + name)
-			s.create("/"+name+"/"+prefix, "first", contender)
-			s.create("/"+name+"/"+prefix, "second", contender)
-		}
+		s.queue("/l", "first", "second")
 		s.dirs("/queue")
 		s.create("/queue/item-", "work", zk.FlagSequence)
-		check := func(v *sourcetest.View) {
-			for name := range prefixes {
-				l := v.Locks[s.root+"/"+name]
-				if l == nil || l.Recipe != name || l.State != inspect.StateContended || len(l.Waiters) != 1 {
-					t.Errorf("%s: %+v", name, l)
-					continue
-				}
-				must.Equal(t, l.Waiters[0].Owner.Label, "second", name, "the waiter's label")
-				if l.Holders[0].Owner.Session == 0 || l.Holders[0].Since.IsZero() {
-					t.Errorf("%s: holder %+v", name, l.Holders[0])
-				}
-			}
-			must.Equal(t, len(v.Locks), len(prefixes), "locks", v.Describe())
+		check := func(v *sourcetest.View, root string) {
+			t.Helper()
+			l := demand(t, v.Locks[root+"/l"], "kazoo mutex contended 1+1")
+			must.Equal(t, l.Waiters[0].Owner.Label, "second", "the waiter's label")
+			must.True(t, l.Holders[0].Owner.Session != 0 && !l.Holders[0].Since.IsZero(), "holder", l.Holders[0])
+			must.Equal(t, len(v.Locks), 1, "locks", v.Describe())
 		}
 		v := s.watch()
-		v.Peek(func() { check(v.View) })
+		v.Peek(func() { check(v.View, s.root) })
 		one := s.once()
-		check(one)
-		if b := one.Backend; b.Mode != inspect.ModeOnce || b.State != inspect.Connected || b.Cost.Watches != 0 {
-			t.Errorf("backend: %+v", b)
-		}
-		chrooted := once(t, zksource.Config{Servers: s.cfg.Servers, Chroot: s.root})
-		if l := chrooted.Locks["/kazoo"]; l == nil || len(l.Waiters) != 1 {
-			t.Errorf("locks: %v", chrooted.Describe())
-		}
+		check(one, s.root)
+		must.Equal(t, one.Backend.Mode, inspect.ModeOnce)
+		must.Equal(t, one.Backend.State, inspect.Connected)
+		must.Equal(t, one.Backend.Cost.Watches, 0, "watches")
+		check(once(t, zksource.Config{Servers: s.cfg.Servers, Chroot: s.root}), "")
 	})
 }
 
@@ -64,21 +45,19 @@ func TestWatchReportsChanges(t *testing.T) {
 	eachServer(t, func(_ *testing.T, s *scene) {
 		v, lock := s.watch(), s.root+"/new"
 		first := s.queue("/new", "a")[0]
-		v.Await("a new lock directory", func() bool { return v.Locks[lock] != nil })
+		v.awaitShown(lock, true)
 		second := s.join("/new", "b")
 		v.awaitState(lock, inspect.StateContended)
 		s.remove(first)
 		v.awaitHolder(lock, "b")
 		s.remove(second)
-		v.awaitLock(lock, "the empty directory listed as free", func(l *inspect.Lock) bool {
-			return l.State == inspect.StateFree && l.Recipe == "kazoo"
-		})
+		v.awaitBrief(lock, "kazoo mutex free 0+0")
 		s.remove(lock)
-		v.Await("the deleted directory gone", func() bool { return v.Locks[lock] == nil })
+		v.awaitShown(lock, false)
 
 		s.dirs("/new")
 		s.queue("/new/sub", "c")
-		v.Await("a lock below the recreated directory", func() bool { return v.Locks[lock+"/sub"] != nil })
+		v.awaitShown(lock+"/sub", true)
 	})
 }
 
@@ -87,7 +66,7 @@ func TestARootMayAppearLater(t *testing.T) {
 		s.cfg.Roots = []string{s.root + "/later"}
 		v := s.watchHastily()
 		s.queue("/later", "a")
-		v.Await("the root as a lock", func() bool { return v.Locks[s.root+"/later"] != nil })
+		v.awaitShown(s.root+"/later", true)
 	})
 }
 
@@ -98,23 +77,19 @@ func TestOnlyTheNamedDirectoryIsRead(t *testing.T) {
 		s.lookAfter(nodes[0])
 		s.cfg.Admin = []string{s.zks.Admin}
 		v := s.named("/l")
-		l := v.Locks[s.root+"/l"]
-		if l == nil || len(v.Locks) != 1 || l.State != inspect.StateContended {
-			t.Fatalf("locks: %v", v.Describe())
-		}
+		l := demand(t, v.Locks[s.root+"/l"], "kazoo mutex contended 1+1")
+		must.Equal(t, len(v.Locks), 1, v.Describe())
 		must.Equal(t, l.Node(&l.Waiters[0]), nodes[1], "waiter")
 		session := v.Sessions[l.Holders[0].Owner.Session]
-		if session.Client == "" || session.Server != s.zks.Addr || session.Timeout == 0 {
-			t.Errorf("the holder's session: %+v of %v", session, v.Sessions)
-		}
-		if v.Watches == nil || !slices.Equal(v.Watches.Sessions[nodes[0]], []int64{s.conn.SessionID()}) {
-			t.Errorf("watches on %s: %+v", nodes[0], v.Watches)
-		}
+		must.Equal(t, session.Server, s.zks.Addr, "the holder's server")
+		must.True(t, session.Client != "" && session.Timeout != 0, "the holder's session", session)
+		must.True(t, v.All, "sessions are missing", v.Sessions)
+		must.Same(t, v.Watches.Sessions[nodes[0]], []int64{s.conn.SessionID()}, "watches on the holder")
 		must.Equal(t, v.Backend.Servers[0].Role, "standalone", "role")
-		free := s.named("/l/free")
-		if l := free.Locks[s.root+"/l/free"]; l == nil || l.State != inspect.StateFree {
-			t.Errorf("a named directory without contenders: %v", free.Describe())
-		}
+		s.cfg.Admin = append(s.cfg.Admin, "http://127.0.0.1:1")
+		must.True(t, !s.named("/l").All, "complete sessions although an AdminServer does not answer")
+		l = s.named("/l/free").Locks[s.root+"/l/free"]
+		must.True(t, l != nil && l.State == inspect.StateFree, "a named directory without contenders", l)
 		must.Equal(t, len(s.named("/l/none").Locks), 0, "locks in a directory that does not exist")
 	})
 }
@@ -137,16 +112,14 @@ func TestHotLockReadsAreBounded(t *testing.T) {
 	var cost uint64
 	v.Await("the cost", func() bool { cost = v.Backend.Cost.Requests; return cost > 4 })
 	took := time.Since(start).Seconds()
-	if most := 20 + 2*4*(took+1); float64(cost) > most {
-		t.Errorf("%d changes in %.1f s cost %d requests, more than %.0f", changes, took, cost, most)
-	}
+	must.True(t, float64(cost) <= 20+2*4*(took+1), changes, "changes in", took, "s cost", cost, "requests")
 }
 
 func TestRestartedServerIsFoundAgain(t *testing.T) {
 	s := onReal(t).as(40 * time.Second)
 	s.queue("/lock", "a")
 	v := s.watch()
-	v.Await("the lock", func() bool { return v.Locks["/lock"] != nil })
+	v.awaitShown("/lock", true)
 	s.zks.Kill(t)
 	v.awaitConnection(inspect.Down)
 	s.zks.Restart(t)
@@ -160,9 +133,8 @@ func TestUnreachableServerIsDown(t *testing.T) {
 	cfg := zksource.Config{Backend: "zk", Servers: []string{"127.0.0.1:1"}}
 	start := time.Now()
 	b := once(t, cfg).Backend
-	if b == nil || b.State != inspect.Down || b.Error == "" || b.Servers[0].State != inspect.ServerDown {
-		t.Errorf("backend: %+v", b)
-	}
+	must.Equal(t, b.State, inspect.Down, b.Error)
+	must.True(t, b.Error != "" && b.Servers[0].State == inspect.ServerDown, "backend", b)
 	took := time.Since(start)
 	must.True(t, took <= 40*time.Second, "took", took)
 	watching{View: sourcetest.Watch(t, zksource.New(cfg)), t: t}.awaitConnection(inspect.Down)
@@ -192,9 +164,8 @@ func TestFocusReadsLongQueuesInFull(t *testing.T) {
 	v := s.watch()
 	var l *inspect.Lock
 	v.Peek(func() { l = v.Locks["/long"] })
-	if len(l.Waiters) != 99 || l.Waiters[0].Owner.Label != "1" || l.Waiters[98].Owner.Label != "" {
-		t.Errorf("counted only: %d waiters, %+v, %+v", len(l.Waiters), l.Waiters[0], l.Waiters[98])
-	}
+	must.Equal(t, len(l.Waiters), 99, "waiters")
+	must.True(t, l.Waiters[0].Owner.Label == "1" && l.Waiters[98].Owner.Label == "", "counted only", l.Waiters)
 	v.focus("/long")
 	v.awaitLock("/long", "the queue in full", func(l *inspect.Lock) bool { return l.Waiters[98].Owner.Label == "99" })
 }
@@ -208,7 +179,7 @@ func TestDirectoriesNamedLikeContendersAreWalked(t *testing.T) {
 		start := time.Now()
 		for _, dir := range []string{"/user-1000000003", "/user-1000000090"} {
 			s.join(dir, "a")
-			v.Await("the lock", func() bool { return v.Locks[s.root+dir] != nil })
+			v.awaitShown(s.root+dir, true)
 		}
 		took := time.Since(start)
 		must.True(t, took <= 40*time.Second, "found after", took)
@@ -218,6 +189,19 @@ func TestDirectoriesNamedLikeContendersAreWalked(t *testing.T) {
 	})
 }
 
+// replace deletes nodes and creates others, by their full paths, in one transaction.
+func (s *scene) replace(old []string, created ...shapeNode) {
+	s.t.Helper()
+	var changes []any
+	for _, node := range old {
+		changes = append(changes, &zk.DeleteRequest{Path: node, Version: -1})
+	}
+	for _, n := range created {
+		changes = append(changes, &zk.CreateRequest{Path: n.path, Data: []byte(n.data), Flags: n.flags, Acl: everyone})
+	}
+	must.Have(s.conn.Multi(changes...))(s.t)
+}
+
 // If an ephemeral node replaces a deleted directory before the parent is listed, the parent's list
 // looks unchanged.
 func TestEphemeralReplacingDirectoryEndsLock(t *testing.T) {
@@ -225,12 +209,8 @@ func TestEphemeralReplacingDirectoryEndsLock(t *testing.T) {
 		lock := s.root + "/lock"
 		holder := s.queue("/lock", "a")[0]
 		v := s.watchHastily()
-		v.Await("the lock", func() bool { return v.Locks[lock] != nil })
-		_, err := s.conn.Multi(
-			&zk.DeleteRequest{Path: holder, Version: -1}, &zk.DeleteRequest{Path: lock, Version: -1},
-			&zk.CreateRequest{Path: lock, Acl: zk.WorldACL(zk.PermAll), Flags: zk.FlagEphemeral},
-		)
-		must.Succeed(t, err)
+		v.awaitShown(lock, true)
+		s.replace([]string{holder, lock}, shapeNode{lock, "", zk.FlagEphemeral})
 		v.Await("the old queue gone", func() bool { // the new node itself may be a lock
 			l := v.Locks[lock]
 			return l == nil || len(l.Holders) == 0 || l.Holders[0].Name.Raw() != path.Base(holder)
@@ -247,14 +227,9 @@ func TestDirectoryReplacingEphemeralIsFound(t *testing.T) {
 			}
 			lock := s.root + members[0]
 			v := s.watchHastily()
-			v.Await("a lone node", func() bool { return (v.Locks[lock] != nil) == (len(members) == 1) })
-			_, err := s.conn.Multi(
-				&zk.DeleteRequest{Path: lock, Version: -1},
-				&zk.CreateRequest{Path: lock, Acl: zk.WorldACL(zk.PermAll)},
-				&zk.CreateRequest{Path: lock + "/" + guid + "__lock__", Acl: zk.WorldACL(zk.PermAll), Flags: contender},
-			)
-			must.Succeed(t, err)
-			v.awaitLock(lock, "the new queue", func(l *inspect.Lock) bool { return l.Recipe == "kazoo" && l.Contention() == 1 })
+			v.awaitShown(lock, len(members) == 1)
+			s.replace([]string{lock}, shapeNode{lock, "", 0}, shapeNode{lock + "/" + guid + "__lock__", "", contender})
+			v.awaitBrief(lock, "kazoo mutex held 1+0")
 		}
 	})
 }
@@ -266,9 +241,7 @@ func TestRecreatedNodeIsReadAgain(t *testing.T) {
 		v.awaitHolder(s.root+"/l", "first")
 		for i := range 5 {
 			label := fmt.Sprint("again ", i)
-			_, err := s.conn.Multi(&zk.DeleteRequest{Path: node, Version: -1},
-				&zk.CreateRequest{Path: node, Data: []byte(label), Flags: zk.FlagEphemeral, Acl: zk.WorldACL(zk.PermAll)})
-			must.Succeed(t, err)
+			s.replace([]string{node}, shapeNode{node, label, zk.FlagEphemeral})
 			v.awaitHolder(s.root+"/l", label)
 		}
 	})
@@ -337,12 +310,11 @@ func TestEphemeralLockIsConsistentAcrossViews(t *testing.T) {
 				if who == "named" || who == "to act on" {
 					sure = recipe.Likely
 				}
-				if l != nil && (l.Recipe != "ephemeral" || l.Confidence != sure || len(l.Holders) != 1) {
-					t.Errorf("%s: %+v", who, l)
+				if l != nil {
+					must.True(t, l.Recipe == "ephemeral" && l.Confidence == sure && len(l.Holders) == 1, who, l)
 				}
-				if delete(locks, node); who != "everything" && len(locks) > 0 {
-					t.Errorf("%s: unexpected locks %v", who, locks)
-				}
+				delete(locks, node)
+				must.True(t, who == "everything" || len(locks) == 0, who, "unexpected locks", locks)
 			}
 		})
 	}

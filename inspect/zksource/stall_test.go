@@ -92,12 +92,13 @@ func TestAnswerBeforeStallIsNotCurrent(t *testing.T) {
 	w.event(linkEvent{link: first, at: w.now(), kind: linkLost}) // its session expired meanwhile
 	w.beat()
 	want := inspect.Gap{Backend: "zk", From: noon, Until: noon.Add(18 * time.Second)}
-	if len(w.emitted) != 1 || w.emitted[0].Gap == nil || *w.emitted[0].Gap != want {
-		t.Errorf("emitted %+v, want the gap alone", w.emitted)
+	if len(w.emitted) != 1 || w.emitted[0].Gap == nil {
+		t.Fatalf("emitted %+v, want the gap alone", w.emitted)
 	}
-	if w.conn.link == first || w.conn.lost > 0 || w.conn.why != "" || !w.conn.retryAt.Equal(want.Until) || !w.ensemble.DisturbedAt().Equal(want.Until) {
-		t.Errorf("our pause is reported as a lost connection: %d lost, %q, retry at %v", w.conn.lost, w.conn.why, w.conn.retryAt)
-	}
+	must.Equal(t, *w.emitted[0].Gap, want)
+	must.True(t, w.conn.link != first && w.conn.lost == 0 && w.conn.why == "", "a lost connection", w.conn.why)
+	must.Equal(t, w.conn.retryAt, want.Until, "retry at")
+	must.Equal(t, w.ensemble.DisturbedAt(), want.Until, "disturbed at")
 }
 
 // Reads from before a stall are reported after it, with their old dates.
@@ -111,9 +112,8 @@ func TestEventsHeldByStallFollowGap(t *testing.T) {
 	if len(w.emitted) != 2 || w.emitted[0].Gap == nil || len(w.emitted[1].Put) != 1 {
 		t.Fatalf("emitted %+v", w.emitted)
 	}
-	if l := w.emitted[1].Put[0]; !l.ReadAt.Equal(noon.Add(time.Second)) || !w.emitted[1].At.Equal(w.now()) {
-		t.Errorf("read at %v, reported at %v", l.ReadAt, w.emitted[1].At)
-	}
+	must.Equal(t, w.emitted[1].Put[0].ReadAt, noon.Add(time.Second), "read at")
+	must.Equal(t, w.emitted[1].At, w.now(), "reported at")
 }
 
 func TestStallRequestsTablesAgain(t *testing.T) {
@@ -145,9 +145,9 @@ func TestStallLastsUntilReconnection(t *testing.T) {
 		}
 		w.looksAgain(w.now())
 		w.looksAgain(w.now().Add(time.Hour)) // a later reconnect
-		if last := w.emitted[len(w.emitted)-1].Gap; len(w.emitted) != gaps || !last.From.Equal(noon) || gaps == 2 && !last.Until.Equal(w.now()) {
-			t.Errorf("after %v: %+v", took, w.emitted)
-		}
+		last := w.emitted[len(w.emitted)-1].Gap
+		must.Equal(t, len(w.emitted), gaps, "gaps after", took)
+		must.True(t, last.From.Equal(noon) && (gaps == 1 || last.Until.Equal(w.now())), "after", took, last)
 	}
 }
 

@@ -40,10 +40,16 @@ func makeBusy(t *testing.T, zk *servertest.ZooKeeper) busy {
 		b get /lock/n-0000000000 watch
 		b exists /gone watch
 		a exists /gone watch
+		# a client that has left
+		c connects
+		c exists /gone watch
+		c exists /lock watch
+		c bye
 		# no report has child watches
 		a children /lock watch
 		b addWatch /p 0
 		b addWatch /r 1`)
+	delete(w.names, w.clients["c"].session)
 	return busy{zk, w}
 }
 

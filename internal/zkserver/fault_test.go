@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -105,6 +106,41 @@ func TestNonReadingClientIsDisconnected(t *testing.T) {
 	must.Become(t, "the connection is dropped", func() bool { return len(reports.command(t, "connections")["connections"].([]any)) <= 1 })
 	ok, _, err := good.Exists("/big")
 	must.True(t, ok && err == nil, "another client", ok, err)
+}
+
+// A client whose connection was dropped comes back with its session, and one that was expired has lost
+// its node.
+func TestSessionsAreDroppedAndExpired(t *testing.T) {
+	t.Parallel()
+	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
+	w := newWorld(t, server.Addr)
+	w.play("a connects\na create /e null 1")
+	id := w.clients["a"].session
+	must.Succeed(t, server.Embedded.DropConnection(id))
+	w.play("a ends\na resumes a 4000\na exists /e")
+	must.Succeed(t, server.Embedded.ExpireSession(id))
+	w.play("a ends\nb connects\nb exists /e")
+	must.Be(t, server.Embedded.DropConnection(id), zkserver.ErrNoSession)
+	must.Equal(t, strings.Count(w.log.String(), "a: end: closed"), 2, "ends of a", w.log.String())
+	must.Contain(t, w.log.String(), "a exists /e: xid 2 zxid 2 code 0")
+	must.Contain(t, w.log.String(), "b exists /e: xid 1 zxid 4 code -101")
+}
+
+// A session that moves to another member leaves the first one.
+func TestMovedSessionLeavesItsMember(t *testing.T) {
+	t.Parallel()
+	var listeners []net.Listener
+	for range 3 {
+		listeners = append(listeners, must.Have(net.Listen("tcp", "127.0.0.1:0"))(t))
+	}
+	e := must.Have(zkserver.StartEnsemble(zkserver.Config{TickTime: time.Second}, 5, listeners...))(t)
+	defer e.Close()
+	w := newWorld(t, listeners[0].Addr().String())
+	w.play("a connects")
+	w.addr = listeners[1].Addr().String()
+	w.play("b resumes a 4000\na ends\nb ping")
+	must.Contain(t, w.log.String(), "a: end: closed")
+	must.Contain(t, w.log.String(), "b ping: xid -2 zxid 1 code 0")
 }
 
 // Close returns even with connected clients, and can be called twice. It waits for the accepting goroutine, so the

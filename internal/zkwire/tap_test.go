@@ -1,7 +1,6 @@
 package zkwire
 
 import (
-	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
@@ -191,6 +190,20 @@ func TestServerListPausesAfterFullRound(t *testing.T) {
 	must.True(t, pause, "no pause although connections break at once")
 }
 
+// serveTLS accepts connections until the test ends, and reports the outcome of each handshake.
+func serveTLS(t *testing.T, config *tls.Config, greeted func(c *tls.Conn, err error)) (addr string) {
+	listener := must.Have(tls.Listen("tcp", "127.0.0.1:0", config))(t)
+	t.Cleanup(func() { listener.Close() })
+	go func() {
+		for conn, err := listener.Accept(); err == nil; conn, err = listener.Accept() {
+			c := conn.(*tls.Conn)
+			greeted(c, c.Handshake())
+			c.Close()
+		}
+	}()
+	return listener.Addr().String()
+}
+
 // A certificate only authenticates the client to a server that asks for it.
 func TestCertificateCountsOnlyWhenRequested(t *testing.T) {
 	t.Parallel()
@@ -202,20 +215,13 @@ func TestCertificateCountsOnlyWhenRequested(t *testing.T) {
 		t.Run(asks.String(), func(t *testing.T) {
 			server := c.Server(t)
 			server.ClientAuth = asks
-			l := must.Have(tls.Listen("tcp", "127.0.0.1:0", server))(t)
-			defer l.Close()
 			seen := make(chan int, 1)
-			go func() {
-				conn, err := l.Accept()
-				if err != nil {
-					return
-				}
-				defer conn.Close()
-				must.Be(t, conn.(*tls.Conn).HandshakeContext(context.Background()), nil)
-				seen <- len(conn.(*tls.Conn).ConnectionState().PeerCertificates)
-			}()
+			addr := serveTLS(t, server, func(c *tls.Conn, err error) {
+				must.Be(t, err, nil)
+				seen <- len(c.ConnectionState().PeerCertificates)
+			})
 			tap := &Tap{TLS: config}
-			conn := must.Have(tap.secure(t.Context(), "tcp", l.Addr().String()))(t)
+			conn := must.Have(tap.secure(t.Context(), "tcp", addr))(t)
 			defer conn.Close()
 			must.Equal(t, <-seen > 0, want, "the server has a certificate")
 			must.Equal(t, tap.Authenticated(), want, "authenticated")
@@ -233,19 +239,12 @@ func TestTLSErrorNamesOption(t *testing.T) {
 	config := certs.Server(t)
 	config.MaxVersion = tls.VersionTLS12 // the server refuses the client within the handshake
 	config.ClientAuth, config.ClientCAs = tls.RequireAndVerifyClientCert, x509.NewCertPool()
-	listener := must.Have(tls.Listen("tcp", "127.0.0.1:0", config))(t)
-	defer listener.Close()
-	go func() {
-		for conn, err := listener.Accept(); err == nil; conn, err = listener.Accept() {
-			_ = conn.(*tls.Conn).Handshake()
-			conn.Close()
-		}
-	}()
+	addr := serveTLS(t, config, func(*tls.Conn, error) {})
 	for want, given := range map[string]*connect.TLS{
 		"cert= and key=": {CA: certs.CA, Cert: others.Cert, Key: others.Key}, "ca=": {CA: others.CA},
 	} {
 		tap := &Tap{TLS: must.Have(given.Config())(t)}
-		_, err := tap.Dial("tcp", listener.Addr().String(), 30*time.Second)
+		_, err := tap.Dial("tcp", addr, 30*time.Second)
 		must.True(t, err != nil, "connected, want", want)
 		must.Contain(t, connect.Reason(err), want)
 	}

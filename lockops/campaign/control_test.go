@@ -20,15 +20,15 @@ import (
 // controlLimit bounds the time until the checks detect a control.
 const controlLimit = 3 * time.Minute
 
-// control repeats a disturbance, each time with new workers, until the checks find the expected
-// violation.
-func control(t *testing.T, want string, cfg func(round int) Config, disturb func(t *testing.T, crew *team)) {
+// control repeats a disturbance of a lock on one Redis, each time with new workers, until the checks
+// find the expected violation.
+func control(t *testing.T, want, addr string, c Config, disturb func(t *testing.T, crew *team)) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(*campaignSeed, 1))
 	start := time.Now()
 	for round := 0; time.Since(start) < controlLimit; round++ {
 		dir := must.Have(os.MkdirTemp(t.TempDir(), "round"))(t)
-		c := cfg(round)
+		c.Redis, c.TTL, c.Locks = [][]string{{addr}}, lockTTL, oneRedis(round)[:1]
 		c.Seed, c.Stores, c.Clients = random.Uint64(), dir, 2
 		crew := startTeam(t, c, dir)
 		crew.awaitGrant(t)
@@ -50,13 +50,6 @@ func control(t *testing.T, want string, cfg func(round int) Config, disturb func
 	t.Errorf("no %s was found in %v: the checks are blind", want, controlLimit)
 }
 
-// oneRedisConfig returns the configuration of a campaign on one Redis at an address.
-func oneRedisConfig(addr string, mean time.Duration) func(int) Config {
-	return func(round int) Config {
-		return Config{Redis: [][]string{{addr}}, TTL: lockTTL, Mean: mean, Locks: oneRedis(round)[:1]}
-	}
-}
-
 // onlyInASoak skips tests that take minutes on a busy machine. The checkers have tests without
 // servers.
 func onlyInASoak(t *testing.T) {
@@ -71,12 +64,7 @@ func TestControlDeafHolders(t *testing.T) {
 	onlyInASoak(t)
 	server := servertest.StartRedis(t)
 	wire := servertest.StartWire(t, server.Addr)
-	c := oneRedisConfig(wire.Addr(), 4*lockTTL)
-	control(t, "two holders", func(round int) Config {
-		cfg := c(round)
-		cfg.Deaf = true
-		return cfg
-	}, func(*testing.T, *team) {
+	control(t, "two holders", wire.Addr(), Config{Mean: 4 * lockTTL, Deaf: true}, func(*testing.T, *team) {
 		wire.Stop()
 		time.Sleep(lockTTL + lockTTL/4) // longer than the holder's lease
 		wire.Heal()
@@ -87,13 +75,9 @@ func TestControlDeafHolders(t *testing.T) {
 func TestControlTokensNotChecked(t *testing.T) {
 	onlyInASoak(t)
 	server := servertest.StartRedis(t)
-	c := oneRedisConfig(server.Addr, 50*time.Millisecond)
 	random := rand.New(rand.NewPCG(*campaignSeed, 2))
-	control(t, "lost update", func(round int) Config {
-		cfg := c(round)
-		cfg.Unfenced = true
-		return cfg
-	}, func(t *testing.T, crew *team) {
+	briefly := Config{Mean: 50 * time.Millisecond, Unfenced: true}
+	control(t, "lost update", server.Addr, briefly, func(t *testing.T, crew *team) {
 		for range 3 {
 			resume := crew.pause(t, random)
 			time.Sleep(lockTTL + lockTTL/4) // longer than the lease of a stopped process
@@ -106,7 +90,7 @@ func TestControlTokensNotChecked(t *testing.T) {
 func TestControlNoPersistence(t *testing.T) {
 	onlyInASoak(t)
 	server := servertest.StartRedis(t)
-	control(t, "two holders", oneRedisConfig(server.Addr, lockTTL), func(t *testing.T, _ *team) { server.Restart(t) })
+	control(t, "two holders", server.Addr, Config{Mean: lockTTL}, func(t *testing.T, _ *team) { server.Restart(t) })
 }
 
 // A replica without the lock becomes the master.
@@ -117,7 +101,7 @@ func TestControlFailover(t *testing.T) {
 	host, port, err := net.SplitHostPort(link.Addr())
 	must.Succeed(t, err)
 	replica := servertest.StartRedis(t, "--replicaof", host+" "+port, "--repl-diskless-sync-delay", "0")
-	control(t, "two holders", oneRedisConfig(clients.Addr(), lockTTL), func(t *testing.T, _ *team) {
+	control(t, "two holders", clients.Addr(), Config{Mean: lockTTL}, func(t *testing.T, _ *team) {
 		link.Stop()             // the replica lags
 		time.Sleep(lockTTL / 2) // the master alone grants and renews meanwhile
 		sendCommand(t, replica.Addr, "REPLICAOF", "NO", "ONE")
@@ -133,5 +117,5 @@ func TestControlFailover(t *testing.T) {
 func TestControlClockStep(t *testing.T) {
 	onlyInASoak(t)
 	server, clock := servertest.StartRedisWithClock(t)
-	control(t, "two holders", oneRedisConfig(server.Addr, lockTTL), func(*testing.T, *team) { clock.Step(t, time.Minute) })
+	control(t, "two holders", server.Addr, Config{Mean: lockTTL}, func(*testing.T, *team) { clock.Step(t, time.Minute) })
 }

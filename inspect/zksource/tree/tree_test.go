@@ -187,6 +187,7 @@ func TestChrootIsAddedAndRemoved(t *testing.T) {
 		shown, ok := chroot.Shown(full)
 		must.True(t, ok && shown == "/locks", full, "is shown as", shown)
 	}
+	must.Equal(t, Chroot("/app").OnServer("/"), "/app", "the chroot itself")
 	for full, want := range map[string]string{"/app": "/", "/app/locks/a": "/locks/a", "/application": "", "/other": ""} {
 		got, ok := Chroot("/app").Shown(full)
 		must.Equal(t, ok, want != "", full, "is shown")
