@@ -8,6 +8,10 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 )
 
+func onRedis(servers ...inspect.Server) *inspect.Backend {
+	return &inspect.Backend{Name: "redis", Kind: inspect.Redis, Servers: servers}
+}
+
 // A master that accepts writes without waiting for its replicas is reported once, whatever locks it
 // has. Replicas, masters without replicas, and masters that need theirs are not reported.
 func TestReplicaFailover(t *testing.T) {
@@ -17,18 +21,15 @@ func TestReplicaFailover(t *testing.T) {
 			Addr: "10.0.0.1:6379", State: inspect.ServerUp, Role: "master", Replicas: replicas, NeedsReplicas: needs,
 		}
 	}
-	of := func(servers ...inspect.Server) *inspect.Backend {
-		return &inspect.Backend{Name: "redis", Kind: inspect.Redis, Servers: servers}
-	}
 	check(t, "replica-failover",
-		fires("a replica, not waited for", of(master(1, false))),
-		fires("replicas, not waited for", of(master(3, false))),
-		fires("several masters with replicas", of(master(2, false), master(2, true), master(1, false))),
-		fires("more masters than are listed", of(slices.Repeat([]inspect.Server{master(2, false)}, 12)...)),
-		silent("no replica", of(master(0, false))),
-		silent("min-replicas-to-write is set", of(master(2, true))),
-		silent("a replica of a replica", of(inspect.Server{Addr: "10.0.0.2:6379", Role: "replica", Replicas: 1})),
-		silent("unknown role", of(inspect.Server{Addr: "10.0.0.2:6379", Replicas: 1})),
+		fires("a replica, not waited for", onRedis(master(1, false))),
+		fires("replicas, not waited for", onRedis(master(3, false))),
+		fires("several masters with replicas", onRedis(master(2, false), master(2, true), master(1, false))),
+		fires("more masters than are listed", onRedis(slices.Repeat([]inspect.Server{master(2, false)}, 12)...)),
+		silent("no replica", onRedis(master(0, false))),
+		silent("min-replicas-to-write is set", onRedis(master(2, true))),
+		silent("a replica of a replica", onRedis(inspect.Server{Addr: "10.0.0.2:6379", Role: "replica", Replicas: 1})),
+		silent("unknown role", onRedis(inspect.Server{Addr: "10.0.0.2:6379", Replicas: 1})),
 	)
 }
 

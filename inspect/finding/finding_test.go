@@ -141,10 +141,6 @@ func everything(text string) (cases []inspect.Case, backend *inspect.Backend) {
 	w.Name, w.Owner, w.Special, w.Watches, w.Watch = raw+"2", owner, inspect.Special{Recipe: "kazoo"}, raw, inspect.Missing
 	w.Sequence, w.Since = -4, now.Add(-time.Hour)
 	zk.Kind, zk.Limit = inspect.KindMutex, 0
-	watchers := make([]int64, 12)
-	for i := range watchers {
-		watchers[i] = int64(100 + i)
-	}
 	redis := votes("aaacf")
 	redis.ID.Path = text
 	for i := range redis.Masters {
@@ -195,7 +191,7 @@ func everything(text string) (cases []inspect.Case, backend *inspect.Backend) {
 	first.Holders[0].Special = inspect.Special{WatchesGone: inspect.Untrusted(text + "0000000001")}
 	cases = []inspect.Case{
 		{
-			Lock: zk, Watches: &inspect.WatchTable{Sessions: map[string][]int64{"/" + text: watchers}},
+			Lock: zk, Watches: &inspect.WatchTable{Sessions: map[string][]int64{"/" + text: ids(100, 112)}},
 			Cycle: &inspect.Cycle{
 				Locks: []inspect.ID{zk.ID}, Owners: []string{text, text},
 				Ties: []inspect.Tie{{Owner: 1, Session: 7, Backend: "zk", Client: raw, By: "name " + inspect.Escape(text), Certainty: recipe.Likely}},
@@ -343,8 +339,6 @@ func TestFindingsFitTheScreen(t *testing.T) {
 // condition is part of the text before a command that releases a lock.
 var condition = regexp.MustCompile(`if |once |cheapest fix|that never expires`)
 
-func revocable(h inspect.Contender) bool { return h.Revocable }
-
 // supported checks that the advised action works on the lock. A release may be advised only with a
 // condition, or as the cheapest fix.
 func supported(t *testing.T, c *inspect.Case, f *inspect.Finding) {
@@ -357,8 +351,8 @@ func supported(t *testing.T, c *inspect.Case, f *inspect.Finding) {
 		case inspect.VerbTTL:
 			must.True(t, redis, "a TTL is advised for a lock in ZooKeeper:", f.Advice())
 		case inspect.VerbAsk:
-			listens := !redis && slices.ContainsFunc(c.Lock.Holders, revocable)
-			must.True(t, listens, "advice to ask a holder that does not listen:", f.Advice())
+			listens := slices.ContainsFunc(c.Lock.Holders, func(h inspect.Contender) bool { return h.Revocable })
+			must.True(t, !redis && listens, "advice to ask a holder that does not listen:", f.Advice())
 		case inspect.VerbRelease:
 			must.True(t, condition.MatchString(words), "a release is advised without a condition:", f.Advice())
 		}

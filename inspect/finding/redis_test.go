@@ -306,17 +306,14 @@ func TestEvictionRisk(t *testing.T) {
 	server := func(addr string, most int64, policy string) inspect.Server {
 		return inspect.Server{Addr: addr, MaxMemory: most, EvictionPolicy: policy}
 	}
-	full := func(servers ...inspect.Server) *inspect.Backend {
-		return &inspect.Backend{Kind: inspect.Redis, Servers: servers}
-	}
 	check(t, "eviction-risk",
-		fires("allkeys", full(server("r1", 256<<20, "allkeys-lru"), server("r2", 1<<30, "volatile-ttl"))),
+		fires("allkeys", onRedis(server("r1", 256<<20, "allkeys-lru"), server("r2", 1<<30, "volatile-ttl"))),
 		fires("three",
-			full(server("r1", 1, "allkeys-lru"), server("r2", 1, "allkeys-lru"), server("r3", 1, "allkeys-lru"))),
-		fires("volatile", full(server("r1", 1, "volatile-lru"))),
-		silent("noeviction", full(server("r1", 1<<30, "noeviction"))),
-		silent("no limit", full(server("r1", 0, "allkeys-lru"))),
-		silent("the policy is not known", full(server("r1", 1<<30, ""))),
+			onRedis(server("r1", 1, "allkeys-lru"), server("r2", 1, "allkeys-lru"), server("r3", 1, "allkeys-lru"))),
+		fires("volatile", onRedis(server("r1", 1, "volatile-lru"))),
+		silent("noeviction", onRedis(server("r1", 1<<30, "noeviction"))),
+		silent("no limit", onRedis(server("r1", 0, "allkeys-lru"))),
+		silent("the policy is not known", onRedis(server("r1", 1<<30, ""))),
 	)
 }
 

@@ -148,14 +148,16 @@ func read[T subject](age inspect.TableAge, about T) inspect.Case {
 	return present(about, func(c *inspect.Case) { c.WatchesAre = age })
 }
 
+// ids are those from one on, before another.
+func ids(from, to int64) (list []int64) {
+	for id := from; id < to; id++ {
+		list = append(list, id)
+	}
+	return list
+}
+
 func TestHerd(t *testing.T) {
 	t.Parallel()
-	ids := func(from, to int64) (list []int64) {
-		for id := from; id < to; id++ {
-			list = append(list, id)
-		}
-		return list
-	}
 	on := func(l *inspect.Lock, node string, sessions []int64) inspect.Case {
 		return present(l, func(c *inspect.Case) { c.Watches = &inspect.WatchTable{Sessions: map[string][]int64{node: sessions}} })
 	}
