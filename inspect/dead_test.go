@@ -80,8 +80,7 @@ func TestDeadWaitersCauseNoDeadlock(t *testing.T) {
 func TestOutliersAndOvertakingIgnoreDeadWaiters(t *testing.T) {
 	var locks []*Lock
 	for i := range 80 {
-		l := queuedKey("lock:"+string(rune('A'+i)), 0, "w"+string(rune('A'+i)), "hoarder")
-		locks = append(locks, l)
+		locks = append(locks, queuedKey("lock:"+string(rune('A'+i)), 0, "w"+string(rune('A'+i)), "hoarder"))
 	}
 	must.Equal(t, len(findOutliers(slices.Values(locks))["redis"]), 1, "outliers with live waiters")
 	for _, l := range locks {

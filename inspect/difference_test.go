@@ -8,23 +8,18 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/lockscope/lockscope/internal/each"
 	"github.com/lockscope/lockscope/internal/must"
 )
 
 func TestDifferences(t *testing.T) {
 	at := time.Unix(1_700_000_000, 0)
-	who := func(state ContenderState, names ...string) (list []Contender) {
-		for _, n := range names {
-			list = append(list, Contender{Name: Untrusted(n), State: state})
-		}
-		return list
+	who := func(state ContenderState, names ...string) []Contender {
+		return each.Of(names, func(name string) Contender { return Contender{Name: Untrusted(name), State: state} })
 	}
 	lock := func(path string, state State, holders, waiters []Contender, rules ...string) *Lock {
-		l := &Lock{ID: ID{Backend: "zk", Path: path}, State: state, Holders: holders, Waiters: waiters}
-		for _, r := range rules {
-			l.Findings = append(l.Findings, Finding{Rule: r, Severity: Warning})
-		}
-		return l
+		found := each.Of(rules, func(rule string) Finding { return Finding{Rule: rule, Severity: Warning} })
+		return &Lock{ID: ID{"zk", path}, State: state, Holders: holders, Waiters: waiters, Findings: found}
 	}
 	up := &Backend{Name: "zk", FirstPass: true, State: Connected}
 	down := &Backend{Name: "zk", FirstPass: true, State: Down, Findings: []Finding{{Rule: "blind"}}}

@@ -9,17 +9,15 @@ import (
 
 func TestWatchOnDeletedNodeIsNamed(t *testing.T) {
 	l := queueOf(t, "11 12 13")
-	waiter, other := &l.Waiters[0], &l.Waiters[1]
+	holder, waiter, other := &l.Holders[0], &l.Waiters[0], &l.Waiters[1]
 	const left = "_c_0123456789abcdef0123456789abcdef-lock-0000000007"
 	table := &WatchTable{Backend: "zk", Sessions: map[string][]int64{
-		l.ID.Path + "/" + left:                {waiter.Owner.Session},
+		l.ID.Path + "/" + left:                {waiter.Owner.Session, holder.Owner.Session},
 		l.ID.Path + "/config":                 {other.Owner.Session}, // not a contender's name
 		"/elsewhere/" + left:                  {other.Owner.Session},
 		l.Node(waiter):                        {other.Owner.Session},
 		l.ID.Path + "/" + "x-" + "0000000009": {4711}, // a session without a contender
 	}}
-	holder := &l.Holders[0]
-	table.Sessions[l.ID.Path+"/"+left] = append(table.Sessions[l.ID.Path+"/"+left], holder.Owner.Session)
 	finds := func(table *WatchTable, changed bool, want ...Untrusted) {
 		t.Helper()
 		must.Equal(t, findGoneWatches(l, table), changed, "changed")

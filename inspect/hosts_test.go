@@ -19,8 +19,7 @@ func TestHostsHaveNames(t *testing.T) {
 		{"fd00::/64", "", "lab"},
 		{"", `(?P<app>[a-z-]+)-[0-9a-f]{8,10}-(?P<id>[a-z0-9]{5})`, "pod {app}/{id}"},
 	} {
-		rule := must.Have(inspect.NewHostRule(r[0], r[1], r[2]))(t)
-		rules = append(rules, rule)
+		rules = append(rules, must.Have(inspect.NewHostRule(r[0], r[1], r[2]))(t))
 	}
 	for _, tt := range []struct {
 		name, client string
