@@ -379,7 +379,7 @@ func (o *Observer) rejoin(p *backendState, now time.Time) {
 	}
 	for l := range o.locks.all() {
 		if l.ID.Backend == p.name && l.outdated(p.sessions) {
-			joined := o.reread(l)
+			joined := o.locks.reread(l)
 			identify(joined, p.sessions)
 			o.replace(p, l, joined, now)
 		}
@@ -393,7 +393,7 @@ func (o *Observer) confirm(p *backendState, t *WatchTable, now time.Time) {
 		if l == nil || l.ID.Backend != t.Backend || !l.Watched() {
 			return
 		}
-		confirmed := o.reread(l)
+		confirmed := o.locks.reread(l)
 		if confirmWatches(confirmed, t) {
 			o.replace(p, l, confirmed, now)
 		} else {
@@ -421,14 +421,4 @@ func repeats(table, before map[int64]Session) bool {
 		}
 	}
 	return true
-}
-
-// reread returns a lock that can be changed, with only its source's findings. It is a copy once locks have been shared.
-func (o *Observer) reread(l *Lock) *Lock {
-	if !o.locks.isShared() {
-		return l
-	}
-	c := clone(l)
-	c.Findings = l.Findings[:l.Observed.Reported]
-	return c
 }

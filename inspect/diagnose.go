@@ -241,7 +241,7 @@ func (o *Observer) settledCycles(cycles []Cycle, now time.Time) []Cycle {
 
 // lastCycles returns the cycles found after all sources have ended.
 func (o *Observer) lastCycles(now time.Time) []Cycle {
-	if o.watching() {
+	if watched(o.backends) {
 		return o.settledCycles(o.deadlocks.find(o.locks.all(), now), now)
 	}
 	cycles := findCycles(o.locks.all())

@@ -50,6 +50,9 @@ type Observer struct {
 	// clearing holds the debounced ends of findings, earliest first.
 	clearing []clearing
 	dirty    bool
+	// passing is set while all backends are being read once. Then only the number of locks is published, so that locks
+	// can be changed instead of copied.
+	passing bool
 
 	rules        []Rule
 	asked        Case // the case of the lock that the rules examine
@@ -195,6 +198,7 @@ func (o *Observer) loop(updates <-chan sourceUpdate) {
 			if !ok {
 				cycles.wait()
 				outliers.wait()
+				o.passing = false
 				o.finish(o.now())
 				o.publish()
 				return
@@ -203,11 +207,8 @@ func (o *Observer) loop(updates <-chan sourceUpdate) {
 			due()
 		case <-publish.C:
 			armed = false
-			if o.watching() {
-				o.publish()
-			} else {
-				o.publishCount()
-			}
+			o.passing = !watched(o.backends)
+			o.publish()
 			published = o.worked()
 		case <-beats.C:
 			if !own.steady(o.worked().Round(0)) {
@@ -215,10 +216,17 @@ func (o *Observer) loop(updates <-chan sourceUpdate) {
 			}
 			now := o.now()
 			o.onBeat(now)
-			if o.watching() {
-				o.seek(cycles, outliers, now)
-			}
 			due()
+			if !watched(o.backends) {
+				continue // finish does everything
+			}
+			if o.cyclesDue(now) && cycles.start(&o.locks,
+				func(locks iter.Seq[*Lock]) []Cycle { return o.deadlocks.find(locks, now) }) {
+				o.cyclesStale = false
+			}
+			if o.outliersStale && outliers.start(&o.locks, findOutliers) {
+				o.outliersStale = false
+			}
 		case found := <-cycles.found:
 			cycles.done()
 			o.setCycles(o.settledCycles(found, o.now()), o.now())
@@ -231,20 +239,9 @@ func (o *Observer) loop(updates <-chan sourceUpdate) {
 	}
 }
 
-// watching reports whether a backend is watched, not only read once: then finish does everything.
-func (o *Observer) watching() bool {
-	return slices.ContainsFunc(o.backends, func(p *backendState) bool { return !p.once() })
-}
-
-// seek starts the searches that are due.
-func (o *Observer) seek(cycles *search[[]Cycle], outliers *search[map[string][]Outlier], now time.Time) {
-	if o.cyclesDue(now) && cycles.start(&o.locks,
-		func(locks iter.Seq[*Lock]) []Cycle { return o.deadlocks.find(locks, now) }) {
-		o.cyclesStale = false
-	}
-	if o.outliersStale && outliers.start(&o.locks, findOutliers) {
-		o.outliersStale = false
-	}
+// watched reports whether a backend is watched, not only read once.
+func watched(backends []*backendState) bool {
+	return slices.ContainsFunc(backends, func(p *backendState) bool { return !p.once() })
 }
 
 // pulse notices that this process, or its observer, was paused.
@@ -272,28 +269,10 @@ func (o *Observer) publishAsOf(now time.Time) {
 	if !o.pending() {
 		return
 	}
-	s := o.snapshot(o.locks.share(), now)
-	o.mu.Lock()
-	o.latest = s
-	for sub := range o.subscriptions {
-		sub.wake(o.changed, o.events)
+	locks := table{count: o.locks.len()}
+	if !o.passing {
+		locks = o.locks.share()
 	}
-	o.mu.Unlock()
-	o.dirty = false
-	o.changed = make(map[ID]struct{}) // a cleared map would keep its size, and be slow to walk
-	o.events = nil
-}
-
-// publishCount publishes how many locks one pass has found so far. The locks are not shared, so they can still be
-// changed instead of copied.
-func (o *Observer) publishCount() {
-	s := o.snapshot(table{count: o.locks.len()}, o.now())
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.latest = s
-}
-
-func (o *Observer) snapshot(locks table, now time.Time) *Snapshot {
 	s := &Snapshot{
 		TakenAt: now, locks: locks, cycles: o.cycles, owners: &owners{}, hosts: o.hosts,
 		sessions: make(map[string]map[int64]Session, len(o.backends)),
@@ -306,7 +285,18 @@ func (o *Observer) snapshot(locks table, now time.Time) *Snapshot {
 		}
 		s.sessions[p.name], s.watched[p.name] = p.sessions, p.since
 	}
-	return s
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.latest = s
+	if o.passing {
+		return
+	}
+	for sub := range o.subscriptions {
+		sub.wake(o.changed, o.events)
+	}
+	o.dirty = false
+	o.changed = make(map[ID]struct{}) // a cleared map would keep its size, and be slow to walk
+	o.events = nil
 }
 
 // Snapshot returns the newest snapshot.

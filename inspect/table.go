@@ -28,8 +28,6 @@ func (t *table) share() table {
 	return *t
 }
 
-func (t *table) isShared() bool { return t.edition > 0 }
-
 func (t *table) len() int { return t.count }
 
 func (t *table) all() iter.Seq[*Lock] {
@@ -96,6 +94,16 @@ func (t *table) own(i int) *page {
 		*p = page{slices.Clone(p.locks), t.edition}
 	}
 	return p
+}
+
+// reread returns a lock that can be changed, with only its source's findings. It is a copy once the table was shared.
+func (t *table) reread(l *Lock) *Lock {
+	if t.edition == 0 {
+		return l
+	}
+	c := clone(l)
+	c.Findings = l.Findings[:l.Observed.Reported]
+	return c
 }
 
 // put replaces the lock with the same id, or inserts l in order.
