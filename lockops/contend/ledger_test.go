@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,11 +15,18 @@ import (
 // story is a run step by step; each step takes a millisecond.
 type story struct {
 	*ledger
-	now time.Time
+	now    time.Time
+	losses uint64
+	notes  []string // of grants
 }
 
-func newStory(permits int, shared ...bool) *story {
-	s := &story{newLedger(shared, permits), time.Unix(1000, 0)}
+// newStory has a contender for each letter: r for a reader, w for a writer.
+func newStory(permits int, contenders string) *story {
+	shared := make([]bool, len(contenders))
+	for i := range shared {
+		shared[i] = contenders[i] == 'r'
+	}
+	s := &story{ledger: newLedger(shared, permits), now: time.Unix(1000, 0)}
 	s.begin(s.now)
 	return s
 }
@@ -27,174 +36,117 @@ func (s *story) tick() time.Time {
 	return s.now
 }
 
-// comes queues a contender at a known place.
-func (s *story) comes(i int, place int64) {
-	s.queue(i, s.tick())
-	s.arrive(i, place)
+// tell takes steps such as "0 comes 7, 0 gets, 0 gives": a contender queues with a place of
+// arrival, is granted the lock, and releases it.
+func (s *story) tell(t *testing.T, steps string) {
+	t.Helper()
+	for step := range strings.SplitSeq(steps, ", ") {
+		var i int
+		var verb string
+		var n int64
+		_, _ = fmt.Sscan(step, &i, &verb, &n) // some steps have no number
+		switch verb {
+		case "queues":
+			s.queue(i, s.tick())
+		case "arrives":
+			s.arrive(i, n)
+		case "comes":
+			s.queue(i, s.tick())
+			s.arrive(i, n)
+		case "gets":
+			if e := s.grant(i, s.tick()); e.Overtook || e.Overlap {
+				s.notes = append(s.notes, fmt.Sprintf("%d overtook %v, overlap %v", i, e.Overtook, e.Overlap))
+			}
+		case "shows": // a fencing token
+			s.fence(i, uint64(n))
+		case "releases":
+			s.release(i, s.tick(), true)
+		case "gives":
+			s.release(i, s.tick(), true)
+			s.think(i, s.tick())
+		case "loses":
+			s.release(i, s.tick(), false)
+			s.lose(i, s.now, errors.New("gone"))
+			s.losses++
+		default:
+			t.Fatalf("unknown step %q", step)
+		}
+	}
 }
 
-func (s *story) gets(i int) Event { return s.grant(i, s.tick()) }
-
-func (s *story) gives(i int) {
-	s.release(i, s.tick(), true)
-	s.think(i, s.tick())
-}
-
-func TestArrivalOrderHasNoInversions(t *testing.T) {
+// What the figures count, and what the events of grants report.
+func TestStoriesHaveTheirFigures(t *testing.T) {
 	t.Parallel()
-	s := newStory(1, false, false, false)
-	for i := range 3 {
-		s.comes(i, int64(i))
+	const (
+		three    = "0 comes 0, 1 comes 1, 2 comes 2, "
+		unplaced = "0 queues, 1 comes 7, 1 gets, 1 gives, 0 arrives 3, 0 gets"
+		rw       = "0 comes 1, 1 comes 2, 2 comes 3, 1 gets, 0 gets"
+		twice    = "0 comes 1, 0 gets, 0 shows 10, 1 comes 2, 1 gets, 1 shows 9"
+		free     = "0 comes 1, 0 gets, 0 gives, 1 comes 2, 1 gets"
+		handoff  = free + ", 0 comes 3, 1 gives, 0 gets"
+	)
+	type counts struct{ inversions, overlaps, tokensBack uint64 }
+	for name, tt := range map[string]struct {
+		permits           int
+		contenders, steps string
+		want              counts
+		notes             string
+	}{
+		"in order of arrival": {1, "www", three + "0 gets, 0 gives, 1 gets, 1 gives, 2 gets, 2 gives", counts{}, ""},
+		"one overtakes two": {
+			1, "www", three + "2 gets, 2 gives, 0 gets, 0 gives, 1 gets", counts{inversions: 1},
+			"2 overtook true, overlap false",
+		},
+		"a place that is known only after the grant": {1, "www", unplaced, counts{inversions: 1}, ""},
+		"later arrivals are not overtaken, whatever their places": {
+			1, "www", unplaced + ", 0 gives, 2 queues, 1 comes 9, 1 gets, 1 gives, 0 queues, 2 arrives 10, 0 arrives 8",
+			counts{inversions: 1}, "",
+		},
+		"places that wrap": {
+			1, "ww", fmt.Sprintf("0 comes %d, 1 comes %d, 0 gets, 0 gives, 1 gets", int64(1<<31-1)<<32, int64(-1<<31)<<32),
+			counts{}, "",
+		},
+		"readers overtake no readers":     {1, "rrw", rw, counts{}, ""},
+		"a reader overtakes a writer":     {1, "rrw", rw + ", 0 gives, 0 comes 4, 0 gets", counts{inversions: 1}, "0 overtook true, overlap false"},
+		"a writer together with a reader": {1, "rrw", rw + ", 2 gets", counts{overlaps: 1}, "2 overtook false, overlap true"},
+		"a reader together with a writer": {1, "rw", "1 comes 1, 1 gets, 0 comes 2, 0 gets", counts{overlaps: 1}, "0 overtook false, overlap true"},
+		// 0 has the other permit, but its grant is not reported yet
+		"two permits":               {2, "www", three + "1 gets, 0 gets", counts{}, ""},
+		"a third holder":            {2, "www", three + "1 gets, 0 gets, 2 gets", counts{overlaps: 1}, "2 overtook false, overlap true"},
+		"one overlap is seen twice": {1, "ww", twice, counts{overlaps: 1, tokensBack: 1}, "1 overtook false, overlap true"},
+		"the token of an earlier grant": {
+			1, "ww", twice + ", 0 gives, 1 gives, 0 comes 3, 0 gets, 0 shows 10", counts{overlaps: 2, tokensBack: 2},
+			"1 overtook false, overlap true",
+		},
+		"readers show no tokens": {1, "rr", "0 comes 1, 0 gets, 0 shows 3, 0 shows 2", counts{}, ""},
+	} {
+		s := newStory(tt.permits, tt.contenders)
+		s.tell(t, tt.steps)
+		must.Equal(t, counts{s.inversions, s.overlaps, s.tokensBack}, tt.want, name)
+		must.Equal(t, strings.Join(s.notes, "; "), tt.notes, name)
+		must.Equal(t, s.grants, uint64(strings.Count(tt.steps, "gets")), name, "grants")
+		must.True(t, s.unplaced > 0 || len(s.past) == 0, name, "keeps past grants", s.past)
 	}
-	for i := range 3 {
-		s.gets(i)
-		s.gives(i)
-	}
-	if s.inversions != 0 || s.overlaps != 0 || s.grants != 3 {
-		t.Errorf("inversions %d, overlaps %d, grants %d", s.inversions, s.overlaps, s.grants)
-	}
-}
-
-func TestOvertakingGrantIsOneInversion(t *testing.T) {
-	t.Parallel()
-	s := newStory(1, false, false, false)
-	for i := range 3 {
-		s.comes(i, int64(i))
-	}
-	must.True(t, s.gets(2).Overtook, "the event does not report the overtaking")
-	s.gives(2)
-	s.gets(0)
-	s.gives(0)
-	s.gets(1)
-	must.Equal(t, s.inversions, 1, "inversions")
-}
-
-// A waiter's place may become known only after it was overtaken.
-func TestOvertakingIsSeenAfterwards(t *testing.T) {
-	t.Parallel()
-	s := newStory(1, false, false, false)
-	s.queue(0, s.tick())
-	s.comes(1, 7)
-	s.gets(1)
-	s.gives(1)
-	s.arrive(0, 3)
-	s.gets(0)
-	if s.inversions != 1 || len(s.past) != 0 {
-		t.Errorf("%d inversions, want 1; %d past grants kept", s.inversions, len(s.past))
-	}
-	// A grant does not overtake a later arrival, whatever its place.
-	s.gives(0)
-	s.queue(2, s.tick())
-	s.comes(1, 9)
-	s.gets(1)
-	s.gives(1)
-	s.queue(0, s.tick())
-	s.arrive(2, 10)
-	s.arrive(0, 8)
-	must.Equal(t, s.inversions, 1, "inversions")
-}
-
-func TestNumbersMayWrap(t *testing.T) {
-	t.Parallel()
-	s := newStory(1, false, false)
-	s.comes(0, int64(1<<31-1)<<32)
-	s.comes(1, int64(-1<<31)<<32)
-	s.gets(0)
-	s.gives(0)
-	s.gets(1)
-	must.Equal(t, s.inversions, 0, "a wrapped number counts as an earlier one: inversions")
-}
-
-func TestReadersOvertakeWritersOnly(t *testing.T) {
-	t.Parallel()
-	s := newStory(1, true, true, false)
-	s.comes(0, 1)
-	s.comes(1, 2)
-	s.comes(2, 3)
-	s.gets(1)
-	s.gets(0)
-	if s.inversions != 0 || s.overlaps != 0 {
-		t.Errorf("readers together: inversions %d, overlaps %d", s.inversions, s.overlaps)
-	}
-	s.gives(0)
-	s.comes(0, 4)
-	s.gets(0)
-	must.Equal(t, s.inversions, 1, "a reader overtakes a writer: inversions")
-	if e := s.gets(2); !e.Overlap || s.overlaps != 1 {
-		t.Errorf("a writer together with readers: %d overlaps, want 1", s.overlaps)
-	}
-}
-
-func TestPermitsMayBeHeldTogether(t *testing.T) {
-	t.Parallel()
-	s := newStory(2, false, false, false)
-	for i := range 3 {
-		s.comes(i, int64(i))
-	}
-	s.gets(1) // 0 has the other permit, but its grant is not reported yet
-	s.gets(0)
-	if s.inversions != 0 || s.overlaps != 0 {
-		t.Errorf("inversions %d, overlaps %d", s.inversions, s.overlaps)
-	}
-	must.True(t, s.gets(2).Overlap, "a third holder of two permits is not counted as an overlap")
-}
-
-func TestOverlapsAreCountedOnce(t *testing.T) {
-	t.Parallel()
-	s := newStory(1, false, false)
-	s.comes(0, 1)
-	s.gets(0)
-	s.fence(0, 10)
-	s.comes(1, 2)
-	s.gets(1)
-	s.fence(1, 9) // the same overlap, seen twice
-	if s.overlaps != 1 || s.tokensBack != 1 {
-		t.Errorf("overlaps %d, tokens back %d, want 1 and 1", s.overlaps, s.tokensBack)
-	}
-	s.gives(0)
-	s.gives(1)
-	s.comes(0, 3)
-	must.True(t, !s.gets(0).Overlap, "an overlap on a free lock")
-	s.fence(0, 10) // the token of an earlier grant
-	if s.overlaps != 2 || s.tokensBack != 2 {
-		t.Errorf("overlaps %d, tokens back %d, want 2 and 2", s.overlaps, s.tokensBack)
-	}
-}
-
-func TestAHandoffNeedsAWaiter(t *testing.T) {
-	t.Parallel()
-	s := newStory(1, false, false)
-	s.comes(0, 1)
-	s.gets(0)
-	s.gives(0)
-	s.comes(1, 2)
-	s.gets(1)
-	if r, handoff, _ := s.figures(s.now); handoff.quantiles().Count != 0 || r.Grants != 2 {
-		t.Errorf("handoffs without a waiter: %+v", handoff.quantiles())
-	}
-	s.comes(0, 3)
-	s.gives(1) // takes 2 ms
-	s.gets(0)
-	_, handoff, _ := s.figures(s.now)
-	if q := handoff.quantiles(); q.Count != 1 || q.Max != 2*time.Millisecond || q.P50 != q.Max {
-		t.Errorf("%+v, want one of 2 ms", q)
-	}
-	// A loss is not a handoff.
-	s.comes(1, 4)
-	s.release(0, s.tick(), false)
-	s.lose(0, s.now, errors.New("gone"))
-	s.gets(1)
-	if r, handoff, _ := s.figures(s.now); handoff.quantiles().Count != 1 || r.Lost != 1 || r.Contenders[0].Lost != 1 {
-		t.Errorf("after a loss: %+v %+v", r, handoff.quantiles())
+	for name, tt := range map[string]struct{ contenders, steps, want string }{
+		"no waiter":               {"ww", free, "0, at most 0s"},
+		"a waiter":                {"ww", handoff, "1, at most 2ms"},
+		"a loss":                  {"ww", handoff + ", 1 comes 4, 0 loses, 1 gets", "1, at most 2ms"},
+		"the last of two readers": {"rrw", three + "0 gets, 1 gets, 0 releases, 1 releases, 2 gets", "1, at most 1ms"},
+	} {
+		s := newStory(1, tt.contenders)
+		s.tell(t, tt.steps)
+		r, handoff, _ := s.figures(s.now)
+		q := handoff.quantiles()
+		must.Equal(t, fmt.Sprintf("%d, at most %v", q.Count, q.Max), tt.want, "handoffs with", name)
+		must.Equal(t, q.P50, q.Max, "the median with", name)
+		must.Equal(t, [2]uint64{r.Lost, r.Contenders[0].Lost}, [2]uint64{s.losses, s.losses}, "losses with", name)
 	}
 }
 
 func TestLongestWaitIncludesOngoingWaits(t *testing.T) {
 	t.Parallel()
-	s := newStory(1, false, false)
-	s.comes(0, 1)
-	s.comes(1, 2)
-	s.gets(0)
+	s := newStory(1, "ww")
+	s.tell(t, "0 comes 1, 1 comes 2, 0 gets")
 	r, _, wait := s.figures(s.now.Add(time.Second))
 	if r.LongestWaiter != 1 || r.LongestWait != time.Second+time.Millisecond || wait.quantiles().Max > 5*time.Millisecond {
 		t.Errorf("%+v", r)
@@ -208,17 +160,13 @@ func TestLongestWaitIncludesOngoingWaits(t *testing.T) {
 // Every figure of a run whose steps are known.
 func TestFiguresFollowFromTheSteps(t *testing.T) {
 	t.Parallel()
-	s := newStory(1, false, false)
+	s := newStory(1, "ww")
 	began := s.now
-	s.comes(0, 1)                                  // ms 1
-	s.comes(1, 2)                                  // 2
-	s.gets(0)                                      // 3
-	s.release(0, s.tick(), true)                   // 4
-	s.gets(1)                                      // 5
-	s.fail(0, s.tick(), errors.New("slow answer")) // 6
-	s.comes(0, 3)                                  // 7
-	s.fail(0, s.tick(), errors.New("refused"))     // 8
-	s.tick()                                       // 9
+	s.tell(t, "0 comes 1, 1 comes 2, 0 gets, 0 releases, 1 gets") // to ms 5
+	s.fail(0, s.tick(), errors.New("slow answer"))                // 6
+	s.tell(t, "0 comes 3")                                        // 7
+	s.fail(0, s.tick(), errors.New("refused"))                    // 8
+	s.tick()                                                      // 9
 	r, handoff, wait := s.figures(s.now)
 	want := Report{
 		Duration: 9 * time.Millisecond, Grants: 2, LongestWait: 3 * time.Millisecond, LongestWaiter: 1, Failed: 2,
@@ -249,68 +197,46 @@ func TestFiguresFollowFromTheSteps(t *testing.T) {
 	}
 }
 
-// Readers may leave together; the grant after them is measured from the last release.
-func TestHandoffsCountFromTheLastReader(t *testing.T) {
-	t.Parallel()
-	s := newStory(1, true, true, false)
-	for i := range 3 {
-		s.comes(i, int64(i))
-	}
-	s.gets(0)
-	s.gets(1)
-	s.release(0, s.tick(), true)
-	s.release(1, s.tick(), true)
-	s.gets(2)
-	if _, handoff, _ := s.figures(s.now); handoff.quantiles().Max != time.Millisecond || handoff.quantiles().Count != 1 {
-		t.Errorf("%+v", handoff.quantiles())
-	}
-}
-
 func TestStuckCountsOnlyServerWaits(t *testing.T) {
 	t.Parallel()
-	s := newStory(1, false, false)
-	later := func() time.Time { return s.now.Add(time.Minute) }
-	s.comes(0, 1)
-	must.Equal(t, s.stuck(later()), 0, "one is thinking")
-	s.comes(1, 2)
-	must.Equal(t, s.stuck(later()), time.Minute, "all wait")
-	s.gets(0)
-	must.Equal(t, s.stuck(later()), 0, "one holds")
-	s.release(0, s.tick(), true)
-	must.Equal(t, s.stuck(later()), time.Minute, "one is releasing")
+	s := newStory(1, "ww")
+	for _, tt := range []struct {
+		step string
+		want time.Duration
+	}{{"0 comes 1", 0}, {"1 comes 2", time.Minute}, {"0 gets", 0}, {"0 releases", time.Minute}} {
+		s.tell(t, tt.step)
+		must.Equal(t, s.stuck(s.now.Add(time.Minute)), tt.want, "after", tt.step)
+	}
 	s.leave(0, s.tick())
 	s.leave(1, s.now)
-	must.Equal(t, s.stuck(later()), 0, "all have ended")
+	must.Equal(t, s.stuck(s.now.Add(time.Minute)), 0, "all have ended")
 }
 
-func TestJainIndexOfGrants(t *testing.T) {
+func TestFiguresOfGrants(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		grants []uint64
-		want   float64
+		want   string // Jain's index, requests a grant, grants a second, the smallest and the largest share
 	}{
-		{nil, 0},
-		{[]uint64{0, 0}, 0},
-		{[]uint64{5, 5, 5, 5}, 1},
-		{[]uint64{8, 0, 0, 0}, 0.25},
-		{[]uint64{3, 1}, 0.8},
+		{nil, "0 0 0 0 0"},
+		{[]uint64{0, 0}, "0 0 0 0 0"},
+		{[]uint64{5, 5, 5, 5}, "1 0.5 10 5 5"},
+		{[]uint64{8, 0, 0, 0}, "0.25 1.25 4 0 8"},
+		{[]uint64{3, 1}, "0.8 2.5 2 1 3"},
 	} {
-		r := Report{Contenders: make([]Contender, len(tt.grants))}
+		r := Report{Contenders: make([]Contender, len(tt.grants)), Requests: 10, Duration: 2 * time.Second}
 		for i, n := range tt.grants {
 			r.Contenders[i].Grants = n
+			r.Grants += n
 		}
-		must.Equal(t, r.Jain(), tt.want, tt.grants)
+		least, most := r.Shares()
+		must.Equal(t, fmt.Sprint(r.Jain(), r.RequestsPerGrant(), r.Rate(), least, most), tt.want, tt.grants)
 	}
+	must.Equal(t, (&Report{Grants: 1}).Rate(), 0, "before the run begins")
 }
 
-func TestFiguresWithoutGrants(t *testing.T) {
+func TestQuantilesStayInRange(t *testing.T) {
 	t.Parallel()
-	r := Report{}
-	least, most := r.Shares()
-	must.Equal(t, fmt.Sprint(r.RequestsPerGrant(), r.Rate(), least, most), "0 0 0 0", "without grants")
-	r = Report{Grants: 4, Requests: 10, Duration: 2 * time.Second, Contenders: []Contender{{Grants: 2}, {Grants: 1}, {Grants: 3}}}
-	least, most = r.Shares()
-	must.Equal(t, fmt.Sprint(r.RequestsPerGrant(), r.Rate(), least, most), "2.5 2 1 3", "with grants")
 	s := newSpread()
 	for _, d := range []time.Duration{-time.Second, 10 * time.Millisecond, 20 * time.Millisecond, 2 * time.Hour} {
 		s.add(d)
@@ -332,16 +258,8 @@ func TestSeedAndContenderDetermineTimes(t *testing.T) {
 		}
 		return drawn
 	}
-	same := func(a, b []time.Duration) bool {
-		for i := range a {
-			if a[i] != b[i] {
-				return false
-			}
-		}
-		return true
-	}
-	must.True(t, same(draw(1, 0), draw(1, 0)), "the same seed gives different times")
-	if same(draw(1, 0), draw(2, 0)) || same(draw(1, 0), draw(1, 1)) {
+	must.Same(t, draw(1, 0), draw(1, 0), "the same seed")
+	if slices.Equal(draw(1, 0), draw(2, 0)) || slices.Equal(draw(1, 0), draw(1, 1)) {
 		t.Error("another seed or contender has the same times")
 	}
 }

@@ -12,8 +12,11 @@ import (
 	"time"
 
 	"github.com/lockscope/lockscope/internal/must"
+	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/lockops"
 )
+
+func TestMain(m *testing.M) { servertest.Main(m) }
 
 // fakeTarget is a lock in this process that misbehaves as the test asks. Its contenders queue, and
 // choose picks the next one. permits is the actual limit of holders, although Describe claims one.
@@ -191,9 +194,10 @@ func TestFiguresOfAFairLock(t *testing.T) {
 	if r.Handoff.Count == 0 || r.Handoff.P50 <= 0 || r.Handoff.Max < r.Handoff.P99 || r.Wait.Count != 100 || r.LongestWaiter < 0 {
 		t.Errorf("handoff %+v, wait %+v", r.Handoff, r.Wait)
 	}
-	if r.RequestsPerGrant() != 1 || r.Rate() <= 0 || r.Order != "this test" {
-		t.Errorf("%v requests a grant, %v grants a second, order %s", r.RequestsPerGrant(), r.Rate(), r.Order)
+	if r.RequestsPerGrant() != 1 || r.Rate() <= 0 {
+		t.Errorf("%v requests a grant, %v grants a second", r.RequestsPerGrant(), r.Rate())
 	}
+	must.Equal(t, fmt.Sprintf("%s %s by %s, seed %d", r.Lock, r.Kind, r.Order, r.Seed), "fake mutex by this test, seed 1")
 	if !target.closed || target.open != 0 {
 		t.Errorf("target closed: %v, %d sessions open", target.closed, target.open)
 	}
@@ -205,42 +209,38 @@ func TestDoubleGrantIsDetected(t *testing.T) {
 	must.True(t, r.Overlaps != 0, "no overlap was reported")
 }
 
+// Without an order of arrival the calls count, and the report says so.
 func TestReverseGrantOrderIsDetected(t *testing.T) {
 	t.Parallel()
 	cfg := small
 	cfg.Think = 0
-	r := reportOf(t, &fakeTarget{permits: 1, choose: lifo, shown: true}, cfg)
-	if r.Inversions < r.Grants/4 || r.Overlaps != 0 {
-		t.Errorf("%d inversions of %d grants, %d overlaps", r.Inversions, r.Grants, r.Overlaps)
+	for order, shown := range map[string]bool{"this test": true, OrderOfCalls: false} {
+		r := reportOf(t, &fakeTarget{permits: 1, choose: lifo, shown: shown}, cfg)
+		if r.Inversions < r.Grants/4 || r.Overlaps != 0 || r.Order != order {
+			t.Errorf("%d inversions of %d grants by %s, %d overlaps", r.Inversions, r.Grants, r.Order, r.Overlaps)
+		}
 	}
 }
 
-// Without an order of arrival the calls count, and the report says so.
-func TestCallOrderCountsWithoutPlaces(t *testing.T) {
+// A failed release is a failure; a release that finds the hold lost is a loss. The run continues.
+func TestLossesAndFailuresAreCounted(t *testing.T) {
 	t.Parallel()
-	cfg := small
-	cfg.Think = 0
-	r := reportOf(t, &fakeTarget{permits: 1, choose: lifo}, cfg)
-	if r.Inversions < r.Grants/4 || r.Order != OrderOfCalls {
-		t.Errorf("%d inversions of %d grants by %s", r.Inversions, r.Grants, r.Order)
+	refused := errors.New("refused")
+	for name, tt := range map[string]struct {
+		loses        bool
+		release      error
+		lost, failed uint64
+		err          error
+	}{
+		"lost at once":          {true, nil, 100, 0, lockops.ErrLost},
+		"lost when released":    {false, lockops.ErrLost, 100, 0, lockops.ErrLost},
+		"refused when released": {false, refused, 0, 100, refused},
+	} {
+		target := &fakeTarget{permits: 1, choose: fifo, shown: true, loses: tt.loses, release: tt.release}
+		r := reportOf(t, target, small)
+		must.Equal(t, [3]uint64{r.Grants, r.Lost, r.Failed}, [3]uint64{100, tt.lost, tt.failed}, name)
+		must.Be(t, r.LastError, tt.err, name)
 	}
-}
-
-func TestLossesAreCountedAndRunContinues(t *testing.T) {
-	t.Parallel()
-	r := reportOf(t, &fakeTarget{permits: 1, choose: fifo, shown: true, loses: true}, small)
-	if r.Grants != 100 || r.Lost != 100 || r.Failed != 0 || !errors.Is(r.LastError, lockops.ErrLost) {
-		t.Errorf("grants %d, lost %d, failed %d: %v", r.Grants, r.Lost, r.Failed, r.LastError)
-	}
-}
-
-// A failed release is a failure; a release that finds the hold lost is a loss.
-func TestFailedReleasesAreCounted(t *testing.T) {
-	t.Parallel()
-	r := reportOf(t, &fakeTarget{permits: 1, choose: fifo, shown: true, release: lockops.ErrLost}, small)
-	must.Equal(t, [3]uint64{r.Grants, r.Lost, r.Failed}, [3]uint64{100, 100, 0}, "lost holds")
-	r = reportOf(t, &fakeTarget{permits: 1, choose: fifo, shown: true, release: errors.New("refused")}, small)
-	must.Equal(t, [3]uint64{r.Grants, r.Lost, r.Failed}, [3]uint64{100, 0, 100}, "refused")
 }
 
 // A contender pauses longer after each failure, up to a second. In a run by rounds it gives up after
@@ -318,11 +318,23 @@ func TestFirstCauseIsReported(t *testing.T) {
 
 func TestBadConfigurationsAreRefused(t *testing.T) {
 	t.Parallel()
-	for _, cfg := range []Config{{}, {Contenders: MaxContenders + 1}, {Contenders: 1, Hold: -1}, {Contenders: 1, Think: -1}, {Contenders: 1, For: -1}, {Contenders: 1, Rounds: -1}} {
-		if _, err := Start(t.Context(), &fakeTarget{}, cfg); err == nil {
-			t.Errorf("%+v is accepted", cfg)
-		}
+	const many, negative = "1001 contenders: use 1 to 1000", "hold, think, for and rounds must not be negative"
+	for _, tt := range []struct {
+		cfg  Config
+		want string
+	}{
+		{Config{}, "0 contenders: use 1 to 1000"},
+		{Config{Contenders: 1001}, many},
+		{Config{Contenders: 1, Hold: -1}, negative},
+		{Config{Contenders: 1, Think: -1}, negative},
+		{Config{Contenders: 1, For: -1}, negative},
+		{Config{Contenders: 1, Rounds: -1}, negative},
+	} {
+		_, err := Start(t.Context(), &fakeTarget{}, tt.cfg)
+		must.Equal(t, fmt.Sprint(err), tt.want)
 	}
+	must.Be(t, Config{Contenders: 1}.check(), nil)
+	must.Be(t, Config{Contenders: 1000}.check(), nil)
 }
 
 func TestTimeStopOrContextEndsRun(t *testing.T) {
@@ -361,6 +373,8 @@ func TestStalledRunEnds(t *testing.T) {
 	run := must.Have(Start(t.Context(), target, cfg))(t)
 	if r, err := run.Wait(); !errors.Is(err, ErrStalled) || r.Grants != 0 || r.LongestWait < cfg.Stall {
 		t.Errorf("%v %+v", err, r)
+	} else {
+		must.Equal(t, err.Error(), "fake: no contender was granted the lock within 30ms")
 	}
 }
 
