@@ -1,10 +1,16 @@
 package act
 
 import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
 	"os"
 	"os/user"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -34,6 +40,7 @@ func TestAuditSurvivesLinksAndCutLines(t *testing.T) {
 	path := filepath.Join(dir, "new", "audit.jsonl")
 	a := must.Have(OpenAudit(time.Now, path, "test", ""))(t)
 	defer a.Close()
+	must.Equal(t, must.Have(os.Stat(path))(t).Mode().Perm(), 0o600, "mode")
 	must.Succeed(t, a.write(line{Lock: "zk:/first"}))
 	f := must.Have(os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0))(t)
 	f.WriteString(`{"lock":"zk:/cut by a full di`)
@@ -97,5 +104,269 @@ func TestNamelessUserIsRecordedByNumber(t *testing.T) {
 		if got := nameOf(tt.current, tt.uid); got != tt.want {
 			t.Errorf("%d: %q, want %q", i, got, tt.want)
 		}
+	}
+}
+
+// writeLines appends n lines to an audit file.
+func writeLines(t *testing.T, a *Audit, n int) {
+	t.Helper()
+	for i := range n {
+		must.Succeed(t, a.write(line{Phase: phaseResult, ActionID: fmt.Sprint(a.actor.Profile, i), Lock: fmt.Sprintf("zk:/%d", i), Action: "release"}))
+	}
+}
+
+func openTest(t *testing.T, path, profile string) *Audit {
+	t.Helper()
+	a := must.Have(OpenAudit(time.Now, path, "test", profile))(t)
+	t.Cleanup(func() { a.Close() })
+	return a
+}
+
+func readWhole(t *testing.T, path string) Trail {
+	t.Helper()
+	return must.Have(ReadTrail(path))(t)
+}
+
+// A change to any line but the last is detected, at that line or the next.
+func TestChangedTrailsAreSeen(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "audit.jsonl")
+	writeLines(t, openTest(t, path, "a"), 4)
+	text := must.Have(os.ReadFile(path))(t)
+	lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
+	if trail := readWhole(t, path); len(trail.Breaks) != 0 || len(trail.Records) != 4 || trail.Last == "" {
+		t.Fatalf("as written: %+v", trail)
+	}
+	without := func(i int) []string { return slices.Delete(slices.Clone(lines), i, i+1) }
+	for what, tt := range map[string]struct {
+		lines []string
+		at    int // the first break
+	}{
+		"first edited":  {append([]string{strings.Replace(lines[0], "zk:/0", "zk:/9", 1)}, lines[1:]...), 1},
+		"last edited":   {append(slices.Clone(lines[:3]), strings.Replace(lines[3], "zk:/3", "zk:/9", 1)), 4},
+		"first removed": {without(0), 1},
+		"one removed":   {without(2), 3},
+		"reordered":     {[]string{lines[0], lines[2], lines[1], lines[3]}, 2},
+		"repeated":      {[]string{lines[0], lines[1], lines[1], lines[2], lines[3]}, 3},
+		"sum removed":   {[]string{lines[0], lines[1], lines[2], lines[3][:strings.Index(lines[3], sumBefore)] + "}"}, 4},
+		"cut":           {[]string{lines[0], lines[1][:40], lines[2], lines[3]}, 2},
+	} {
+		must.Succeed(t, os.WriteFile(path, []byte(strings.Join(tt.lines, "\n")+"\n"), 0o600))
+		if trail := readWhole(t, path); len(trail.Breaks) == 0 || trail.Breaks[0].Line != tt.at {
+			t.Errorf("%s: %+v, want line %d", what, trail.Breaks, tt.at)
+		}
+	}
+	must.Succeed(t, os.WriteFile(path, []byte(strings.Join(lines[:3], "\n")+"\n"), 0o600))
+	if trail := readWhole(t, path); len(trail.Breaks) != 0 || !strings.Contains(lines[2], trail.Last) {
+		t.Errorf("last line removed: %+v, want no break", trail)
+	}
+}
+
+// When a file is moved away, as logrotate does, a new one is started. No line is lost and each file
+// is a valid chain.
+func TestMovedTrailIsStartedAgain(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "audit.jsonl")
+	a := openTest(t, path, "a")
+	writeLines(t, a, 2)
+	must.Succeed(t, os.Rename(path, path+".1"))
+	writeLines(t, a, 3)
+	for file, want := range map[string]int{path: 3, path + ".1": 2} {
+		if trail := readWhole(t, file); len(trail.Records) != want || len(trail.Breaks) != 0 {
+			t.Errorf("%s: %d records, breaks %+v", file, len(trail.Records), trail.Breaks)
+		}
+	}
+}
+
+// Programs that write to the same file lose no lines and keep the chain valid.
+func TestProgramsShareATrail(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "audit.jsonl")
+	const each = 25
+	var writing sync.WaitGroup
+	for _, name := range []string{"a", "b"} {
+		a := openTest(t, path, name)
+		writing.Go(func() {
+			for i := range each {
+				if err := a.write(line{Phase: phaseResult, ActionID: fmt.Sprint(name, i), Lock: "zk:/x", Action: "release"}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	writing.Wait()
+	if trail := readWhole(t, path); len(trail.Records) != 2*each || len(trail.Breaks) != 0 {
+		t.Errorf("%d records, breaks %+v", len(trail.Records), trail.Breaks)
+	}
+}
+
+// The last line of an action decides its outcome.
+func TestTrailJoinsTheLinesOfActions(t *testing.T) {
+	a, path := openAudit(t)
+	yes, no := true, false
+	all := []struct {
+		outcome string
+		lines   []line
+	}{
+		{"unknown", []line{{Phase: phaseIntent, Why: "a test", Confirmed: "typed", Owner: evidence{Value: "sha256:0"}}}},
+		{"done", []line{{Phase: phaseIntent}, {Phase: phaseResult, Released: &yes}}},
+		{"done", []line{{Phase: phaseIntent}, {Phase: phaseResult, Set: &yes}}},
+		{"done", []line{{Phase: phaseIntent}, {Phase: phaseResult, Asked: &yes, LetGo: &no}}},
+		{"done", []line{{Phase: phaseIntent}, {Phase: phaseResult, Ended: &yes}}},
+		{"refused", []line{{Phase: phaseIntent}, {Phase: phaseResult, Released: &no, Reason: Gone}}},
+		{"failed", []line{{Phase: phaseIntent}, {Phase: phaseResult, Set: &no, Error: "refused", Detail: "why"}}},
+		{"unknown", []line{{Phase: phaseIntent}, {Phase: phaseResult, Unknown: true}}},
+		{"done", []line{{Phase: phaseIntent}, {Phase: phaseResult, Unknown: true}, {Phase: phaseLate, Released: &yes}}},
+	}
+	for i, tt := range all {
+		for _, l := range tt.lines {
+			l.ActionID, l.Lock = fmt.Sprint(i), "zk:/a"
+			must.Succeed(t, a.write(l))
+		}
+	}
+	trail := readWhole(t, path)
+	for i, tt := range all {
+		r := trail.Records[i]
+		must.Equal(t, r.Outcome, tt.outcome, i)
+		must.Equal(t, len(r.Lines), len(tt.lines), i)
+		must.Equal(t, r.Ended == nil, len(tt.lines) == 1, i)
+	}
+	first, failed := trail.Records[0], trail.Records[6]
+	must.Equal(t, fmt.Sprint(first.Why, first.Confirmed, first.Owner, first.Profile), "a testtypedsha256:0profile")
+	must.Equal(t, fmt.Sprint(failed.Error, failed.Detail, trail.Records[5].Reason), "refusedwhygone")
+	must.True(t, trail.Has(trail.Last) && !trail.Has("another") && trail.Damaged == 0, "sums", trail.Last)
+}
+
+// A lock taken by hand is recorded with its end. On Redis its value is secret.
+func TestLocksTakenByHandAreRecorded(t *testing.T) {
+	a, path := openAudit(t)
+	id := inspect.ID{Backend: "zk", Path: "/a"}
+	lost := must.Have(a.Acquired(Target{Name: "redis", DB: 3}, true, id, "secret"))(t)
+	must.Succeed(t, lost.Lost(errors.New("its TTL\nended")))
+	released := must.Have(a.Acquired(Target{Name: "zk", Chroot: "/apps"}, false, id, "node-1"))(t)
+	must.Succeed(t, released.Released())
+	must.Have(a.Acquired(Target{}, false, id, "node-2"))(t)
+	for i, want := range []string{"lost " + digest("secret"), "released node-1", "acquired node-2"} {
+		r := readWhole(t, path).Records[i]
+		must.Equal(t, r.Outcome+" "+r.Owner, want)
+		must.Equal(t, r.Action, "acquire", want)
+	}
+	lines := auditLines(t, path)
+	if lines[0]["db"] != 3.0 || lines[0]["chroot"] != nil || lines[1]["error"] != `its TTL\u{a}ended` || lines[2]["chroot"] != "/apps" || lines[2]["role"] != "holding" {
+		t.Errorf("%v", lines)
+	}
+}
+
+func TestAuditPathFollowsTheEnvironment(t *testing.T) {
+	t.Setenv("HOME", "/home/me")
+	must.Equal(t, must.Have(DefaultAuditPath(func(string) string { return "" }))(t), "/home/me/.local/state/lockscope/audit.jsonl")
+	state := func(name string) string { return map[string]string{"XDG_STATE_HOME": "/state"}[name] }
+	must.Equal(t, must.Have(DefaultAuditPath(state))(t), filepath.FromSlash("/state/lockscope/audit.jsonl"))
+}
+
+// broken is a place that takes no copies.
+type broken struct{}
+
+func (broken) Write([]byte) (int, error) { return 0, errors.New("disk full") }
+
+// Without a copy of its intent, no action is done. The result of one that was done is kept.
+func TestAuditLinesAreCopied(t *testing.T) {
+	a, path := openAudit(t)
+	var copies bytes.Buffer
+	a.CopyTo(&copies)
+	must.Succeed(t, a.write(line{Phase: phaseIntent, Lock: "zk:/a"}))
+	must.Contain(t, copies.String(), `"lock":"zk:/a"`)
+	a.CopyTo(broken{})
+	for _, p := range []phase{phaseIntent, phaseResult} {
+		err := a.write(line{Phase: p, Lock: "zk:/a"})
+		must.Equal(t, fmt.Sprint(err), "audit: a copy of the line: disk full")
+	}
+	lines := auditLines(t, path)
+	must.True(t, len(lines) == 2 && lines[1]["phase"] == "result", lines)
+	must.Equal(t, fmt.Sprint((*Audit)(nil).write(line{})), "audit: there is no audit file")
+}
+
+// An action whose result cannot be written reports what happened.
+func TestUnwrittenResultIsReported(t *testing.T) {
+	for want, result := range map[string]Result{
+		"unknown whether it was done": {Unknown: true}, "it was done": {Released: true}, "nothing was done": {Reason: Gone},
+	} {
+		a, _ := openAudit(t)
+		got, err := audited(a, line{}, func() (Result, error) {
+			a.Close()
+			return result, errors.New("failed")
+		})
+		if !strings.HasPrefix(fmt.Sprint(err), "failed\n"+want+", but this could not be written: audit: ") || got.Reason != result.Reason {
+			t.Errorf("%+v, %v; want %s", got, err, want)
+		}
+	}
+}
+
+// A late answer replaces an unknown result.
+func TestUnknownResultsSettle(t *testing.T) {
+	failed := errors.New("failed")
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, tt := range map[string]struct {
+		ctx      context.Context
+		late     []Result
+		released bool
+	}{
+		"an answer":        {t.Context(), []Result{{Released: true}}, true},
+		"unknown for good": {t.Context(), []Result{{Unknown: true}}, false},
+		"no answer":        {t.Context(), nil, false},
+		"not awaited":      {ended, nil, false},
+	} {
+		late := make(chan Result, 1)
+		for _, r := range tt.late {
+			late <- r
+		}
+		if tt.ctx == t.Context() {
+			close(late)
+		}
+		result, err := Result{Unknown: true, Late: late}.Settled(tt.ctx, failed)
+		if result.Released != tt.released || result.Unknown == tt.released || (err == nil) != tt.released {
+			t.Errorf("%s: %+v, %v", name, result, err)
+		}
+	}
+	_, err := Result{}.Settled(t.Context(), failed)
+	must.Be(t, err, failed, "a known result")
+}
+
+// told is a Releaser whose answers are known beforehand.
+type told struct {
+	preview Preview
+	result  Result
+	err     error
+}
+
+func (r told) Preview(context.Context, Request) (Preview, error) { return r.preview, r.err }
+
+func (r told) Execute(context.Context, Preview, string) (Result, error) { return r.result, r.err }
+
+func TestBulkActionsStopAtFailures(t *testing.T) {
+	seen := &inspect.Contender{Name: "a"}
+	broken := errors.New("broken")
+	for name, tt := range map[string]struct {
+		releaser Releaser
+		preview  string // the error
+		tried    bool
+		done     bool
+	}{
+		"released":    {told{Preview{Seen: seen}, Result{Released: true}, nil}, "<nil>", true, true},
+		"a TTL":       {told{Preview{Seen: seen}, Result{Set: true}, nil}, "<nil>", true, true},
+		"let go":      {told{Preview{Seen: seen}, Result{Asked: true, LetGo: true}, nil}, "<nil>", true, true},
+		"not let go":  {told{Preview{Seen: seen}, Result{Asked: true}, nil}, "<nil>", true, false},
+		"refused":     {told{Preview{Seen: seen, Refused: Gone, Detail: "why"}, Result{Released: true}, nil}, "<nil>", false, false},
+		"unreachable": {told{err: broken}, "zk:/a: broken", true, false},
+		"no Releaser": {nil, "zk:/a: its backend cannot be written to", false, false},
+	} {
+		item := &Item{Request: Request{ID: inspect.ID{Backend: "zk", Path: "/a"}}}
+		of := func(backend string) (Releaser, bool) { return tt.releaser, backend == "zk" && tt.releaser != nil }
+		err := PreviewAll(t.Context(), of, nil, []*Item{item})
+		must.Equal(t, fmt.Sprint(err), tt.preview, name)
+		if err == nil && (item.Result.Seen != seen || item.Result.Reason != item.Preview.Refused || item.Result.Detail != item.Preview.Detail ||
+			item.Preview.Others.Deadlock != DeadlockUnknown) {
+			t.Errorf("%s: %+v", name, item)
+		}
+		done := ExecuteItem(t.Context(), of, item, "typed")
+		must.Equal(t, [2]bool{item.Tried, done}, [2]bool{tt.tried, tt.done}, name)
 	}
 }

@@ -16,59 +16,119 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
+// clientCase is a server with connections of other clients, and an Ender of them.
+type clientCase struct {
+	*testing.T
+	addr  string
+	ours  *redis.Client
+	ender *Redis
+}
+
+func startClients(t *testing.T) *clientCase {
+	server, ours, ender := onOneMaster(t)
+	return &clientCase{t, server.Addr, ours, ender}
+}
+
+// otherClient is a client with a single connection.
+type otherClient struct {
+	*redis.Conn
+	pool *redis.Client
+	addr string
+}
+
+func (c *clientCase) open(name string) (otherClient, error) {
+	pool := redis.NewClient(&redis.Options{Addr: c.addr, ClientName: name, MaxRetries: -1, ReadTimeout: time.Minute})
+	c.Cleanup(func() { pool.Close() })
+	conn := pool.Conn()
+	info, err := conn.ClientInfo(c.Context()).Result()
+	if err != nil {
+		return otherClient{}, err
+	}
+	return otherClient{conn, pool, info.Addr}, nil
+}
+
+func (c *clientCase) connect(name string) otherClient {
+	c.Helper()
+	return must.Have(c.open(name))(c)
+}
+
+func (c *clientCase) preview(client string) ClientPreview {
+	c.Helper()
+	request := ClientRequest{Backend: "redis", Client: client, Why: "a test"}
+	return must.Have(c.ender.PreviewEnd(c.Context(), request))(c)
+}
+
 // Only the connection seen in the preview is killed. One that is gone, was renamed, or is a replica
 // link is left alone.
 func TestClientConnectionIsEnded(t *testing.T) {
 	t.Parallel()
-	server := servertest.StartRedis(t)
-	ours := server.Client(t)
-	ender := onMaster(t, ours, server.Addr)
-	path := ender.audit.path
-	other := func(name string) (client *redis.Conn, addr string) {
-		c := redis.NewClient(&redis.Options{Addr: server.Addr, ClientName: name, MaxRetries: -1, ReadTimeout: time.Minute})
-		t.Cleanup(func() { c.Close() })
-		conn := c.Conn()
-		t.Cleanup(func() { conn.Close() })
-		info := must.Have(conn.ClientInfo(t.Context()).Result())(t)
-		return conn, info.Addr
-	}
-	victim, addr := other("worker-1")
-	bystander, _ := other("worker-2")
-	preview := func(client string) ClientPreview {
-		t.Helper()
-		return must.Have(ender.PreviewEnd(t.Context(), ClientRequest{Backend: "redis", Client: client, Why: "a test"}))(t)
-	}
-	p := preview(addr)
+	c := startClients(t)
+	victim, bystander := c.connect("worker-1"), c.connect("worker-2")
+	p := c.preview(victim.addr)
 	if p.Refused != "" || len(p.Seen) != 1 || p.Seen[0].Name != "worker-1" || len(p.Sends) != 1 {
 		t.Fatalf("%+v", p)
 	}
-
-	// Renamed between the preview and the kill: it may belong to another client now.
-	must.Succeed(t, victim.Do(t.Context(), "client", "setname", "worker-9").Err())
-	if r, err := ender.EndClient(t.Context(), p, "--yes"); err != nil || r.Reason != Changed || len(r.Ended) != 0 {
-		t.Errorf("renamed: %+v, %v", r, err)
+	unchanged := func(what string) {
+		t.Helper()
+		if r, err := c.ender.EndClient(t.Context(), p, "--yes"); err != nil || r.Reason != Changed || len(r.Ended) != 0 {
+			t.Errorf("%s: %+v, %v", what, r, err)
+		}
 	}
-	p = preview(addr)
-	r, err := ender.EndClient(t.Context(), p, "--yes")
-	if err != nil || r.Reason != "" || len(r.Ended) != 1 {
+	must.Succeed(t, victim.Do(t.Context(), "client", "setname", "worker-9").Err())
+	unchanged("renamed since the preview; it may belong to another client now")
+	p = c.preview(victim.addr)
+	if r, err := c.ender.EndClient(t.Context(), p, "--yes"); err != nil || r.Reason != "" || len(r.Ended) != 1 {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	must.True(t, victim.Ping(t.Context()).Err() != nil, "the killed connection still works")
 	must.Be(t, bystander.Ping(t.Context()).Err(), nil, "the other connection")
-	if r, err := ender.EndClient(t.Context(), p, "--yes"); err != nil || r.Reason != Changed {
-		t.Errorf("killed again: %+v, %v", r, err)
-	}
-	if p := preview(addr); p.Refused != Gone {
-		t.Errorf("preview of a closed connection: %+v", p)
-	}
-	lines := auditLines(t, path)
+	unchanged("killed again")
+	must.Equal(t, c.preview(victim.addr).Refused, Gone, "preview of a closed connection")
+	lines := auditLines(t, c.ender.audit.path)
 	if last := lines[3]; last["action"] != "kill-client" || last["ended"] != true || last["phase"] != "result" || lines[2]["why"] != "a test" {
 		t.Errorf("audit: %v", lines)
 	}
-	trail, err := ReadTrail(path)
-	if err != nil || !slices.ContainsFunc(trail.Records, func(r Record) bool { return r.Outcome == "done" && r.Action == "kill-client" }) {
-		t.Errorf("%+v, %v", trail, err)
+	records := readWhole(t, c.ender.audit.path).Records
+	if !slices.ContainsFunc(records, func(r Record) bool { return r.Outcome == "done" && r.Action == "kill-client" }) {
+		t.Errorf("%+v", records)
 	}
+}
+
+// A client is killed while it disconnects and another of the same name connects. Only the seen
+// connection is killed, and reported so only if we did it.
+func TestEndingClientsInRaces(t *testing.T) {
+	t.Parallel()
+	c := startClients(t)
+	bystander := c.connect("worker")
+	pace, ended := racePace{}, 0
+	for i := range *tries {
+		leaving := c.connect("worker")
+		p := c.preview(leaving.addr)
+		must.Equal(t, p.Refused, "", "refused")
+		var coming otherClient
+		var result ClientResult
+		var failed error
+		_, err := pace.run(func() {
+			leaving.pool.Close()
+			coming, failed = c.open("worker")
+		}, func() (_ Result, err error) {
+			result, err = c.ender.EndClient(t.Context(), p, "--yes")
+			return Result{}, err
+		})
+		must.Succeed(t, errors.Join(err, failed))
+		if result.Unknown || (len(result.Ended) == 0) == (result.Reason == "") || result.Reason != "" && result.Reason != Changed {
+			t.Fatalf("try %d: %+v", i, result)
+		}
+		if len(result.Ended) == 1 && result.Ended[0].ID != p.Seen[0].ID {
+			t.Fatalf("try %d: ended %+v, seen %+v", i, result.Ended, p.Seen)
+		}
+		if err := errors.Join(bystander.Ping(t.Context()).Err(), coming.Ping(t.Context()).Err()); err != nil {
+			t.Fatalf("try %d: another connection was killed: %v", i, err)
+		}
+		ended += len(result.Ended)
+		coming.pool.Close()
+	}
+	t.Logf("%d races, %d connections killed", *tries, ended)
 }
 
 // The preview names the locks that the client holds and waits for on that backend.
@@ -82,47 +142,43 @@ func TestAClientsLocksAreNamed(t *testing.T) {
 		{ID: inspect.ID{Backend: "redis", Path: "lock:b"}, Waiters: []inspect.Contender{waits}},
 		{ID: inspect.ID{Backend: "redis", Path: "lock:c"}, Holders: []inspect.Contender{{Owner: inspect.Owner{Client: "10.9.9.9:1"}}}},
 		{ID: inspect.ID{Backend: "other", Path: "lock:d"}, Holders: []inspect.Contender{mine}},
+		{ID: inspect.ID{Backend: "redis", Path: "lock:e"}, Holders: []inspect.Contender{{Owner: inspect.Owner{Client: "10.0.0.1"}}}},
 	}))
-	must.Equal(t, strings.Join(p.Lines(), "; "), "it holds redis:lock:a; it waits for redis:lock:b")
+	must.Same(t, p.Lines(), []string{
+		"it holds redis:lock:a", "it waits for redis:lock:b",
+		"its host has, through this or another connection, redis:lock:e",
+	})
+	p = ClientPreview{}
+	p.Consider(nil)
+	must.Same(t, p.Lines(), []string{"not all locks could be read: it may hold others"})
+	p.Read = true
+	must.Same(t, p.Lines(), []string{"no lock is known to belong to it: most libraries' values do not name the connection"})
 }
 
-// Replica links are not killed, and a ZooKeeper session can be ended only with its password.
-func TestLinksAndSessionsAreNotEnded(t *testing.T) {
-	t.Parallel()
-	if c, ok := parseConnection("id=9 addr=10.0.0.1:6379 name= flags=S cmd=replconf"); !ok || !c.link() {
-		t.Errorf("a replica's connection: %+v", c)
-	}
-	zk := &ZooKeeper{}
-	if p, _ := zk.PreviewEnd(t.Context(), ClientRequest{Backend: "zk", Client: "0x1"}); p.Refused != Unsupported || !strings.Contains(p.Detail, "password") {
-		t.Errorf("a ZooKeeper session: %+v", p)
-	}
+func TestZooKeeperSessionsAreNotEnded(t *testing.T) {
+	z := &ZooKeeper{}
+	p := must.Have(z.PreviewEnd(t.Context(), ClientRequest{Backend: "zk", Client: "0x1"}))(t)
+	must.Equal(t, p.Refused, Unsupported, "refused")
+	must.Contain(t, p.Detail, "closing it needs the session's password")
+	r := must.Have(z.EndClient(t.Context(), p, "typed"))(t)
+	must.Equal(t, r.Detail, p.Detail, "detail")
+	must.Equal(t, r.Reason, Unsupported, "reason")
 }
 
 // When the reply to CLIENT KILL is lost, the outcome is unknown until the connection is gone.
 func TestUnansweredKillIsUnknown(t *testing.T) {
 	t.Parallel()
-	server := servertest.StartRedis(t)
-	for _, sent := range []bool{false, true} {
-		ours := redis.NewClient(&redis.Options{Addr: server.Addr, MaxRetries: -1, ReadTimeout: time.Minute})
-		defer ours.Close()
-		ours.AddHook(lostAnswer{subcommand: "kill", sent: sent})
-		ender := onMaster(t, ours, server.Addr)
-		other := redis.NewClient(&redis.Options{Addr: server.Addr, MaxRetries: -1, ReadTimeout: time.Minute})
-		defer other.Close()
-		victim := other.Conn()
-		defer victim.Close()
-		info := must.Have(victim.ClientInfo(t.Context()).Result())(t)
-		p, err := ender.PreviewEnd(t.Context(), ClientRequest{Backend: "redis", Client: info.Addr})
-		if err != nil || p.Refused != "" {
-			t.Fatalf("%+v, %v", p, err)
-		}
-		r, err := ender.EndClient(t.Context(), p, "--yes")
+	for outcome, sent := range map[string]bool{"unknown": false, "done": true} {
+		c := startClients(t)
+		other := c.connect("worker")
+		c.ours.AddHook(lostAnswer{sent: sent})
+		r, err := c.ender.EndClient(t.Context(), c.preview(other.addr), "--yes")
 		if r.Unknown == sent || (len(r.Ended) > 0) != sent || r.Reason != "" || (err == nil) != sent {
 			t.Errorf("sent %v: %+v, %v", sent, r, err)
 		}
-		want := map[bool]string{true: "done", false: "unknown"}[sent]
-		if trail, err := ReadTrail(ender.audit.path); err != nil || len(trail.Records) != 1 || trail.Records[0].Outcome != want {
-			t.Errorf("audit: %+v, %v", trail, err)
+		records := readWhole(t, c.ender.audit.path).Records
+		if len(records) != 1 || records[0].Outcome != outcome {
+			t.Errorf("audit: %+v", records)
 		}
 	}
 }
@@ -130,13 +186,12 @@ func TestUnansweredKillIsUnknown(t *testing.T) {
 // lostAnswer loses the reply to CLIENT KILL, or drops the command.
 type lostAnswer struct {
 	servertest.Hook
-	subcommand string
-	sent       bool
+	sent bool
 }
 
 func (u lostAnswer) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, c redis.Cmder) error {
-		if args := c.Args(); len(args) < 2 || args[1] != u.subcommand {
+		if args := c.Args(); len(args) < 2 || args[1] != "kill" {
 			return next(ctx, c)
 		}
 		if u.sent {
@@ -168,30 +223,27 @@ func TestSharedAddressIsFound(t *testing.T) {
 // were not.
 func TestManyConnectionsAreListedOnRequest(t *testing.T) {
 	t.Parallel()
-	server := servertest.StartRedis(t)
-	ours := redis.NewClient(&redis.Options{Addr: server.Addr, PoolSize: 1, ReadTimeout: time.Minute})
-	defer ours.Close()
-	r := onMaster(t, ours, server.Addr)
-	for range 2 {
-		c := server.Client(t)
-		must.Succeed(t, c.Ping(t.Context()).Err())
+	c := startClients(t)
+	c.connect("worker-1")
+	c.connect("worker-2")
+	refused := func(what, want string, most int) {
+		t.Helper()
+		list, err := c.ender.Connections(t.Context(), most)
+		if len(list) > 0 || !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, %v", what, list, err)
+		}
 	}
-	listed := func() string { return ours.Info(t.Context(), "commandstats").Val() }
-	list, err := r.Connections(t.Context(), 2)
-	if len(list) > 0 || err == nil || !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "it has 3 connections") || strings.Contains(listed(), "cmdstat_client|list") {
-		t.Errorf("%v, %v", list, err)
-	}
+	refused("two of three", "it has 3 connections; only lockscope candidates LOCK lists more than 2", 2)
+	must.True(t, !strings.Contains(c.ours.Info(t.Context(), "commandstats").Val(), "cmdstat_client|list"), "listed")
 	for _, most := range []int{0, 3} {
-		if list, err := r.Connections(t.Context(), most); len(list) != 3 || err != nil {
+		if list, err := c.ender.Connections(t.Context(), most); len(list) != 3 || err != nil {
 			t.Errorf("at most %d: %v, %v", most, list, err)
 		}
 	}
-	must.Succeed(t, ours.Do(t.Context(), "acl", "setuser", "default", "-info").Err())
-	if list, err := r.Connections(t.Context(), 3); len(list) > 0 || !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "+info") {
-		t.Errorf("without INFO: %v, %v", list, err)
-	}
-	ours.Close()
-	if _, err := r.Connections(t.Context(), 0); err == nil || errors.Is(err, ErrRefused) {
+	command(t, c.ours, "ACL SETUSER default -info")
+	refused("without INFO", "+info", 3)
+	c.ours.Close()
+	if _, err := c.ender.Connections(t.Context(), 0); err == nil || errors.Is(err, ErrRefused) {
 		t.Errorf("with a closed client: %v", err)
 	}
 }
@@ -210,4 +262,46 @@ func TestPreviewNamesPublishChannels(t *testing.T) {
 			t.Errorf("%s: %s", key, way.says)
 		}
 	}
+}
+
+// The most likely connection comes first. Replica links and connections running CLIENT LIST are
+// left out.
+func TestLikeliestCandidateComesFirst(t *testing.T) {
+	var list []Connection
+	for _, line := range []string{
+		"id=1 addr=10.0.0.1:1 name= age=900 idle=1 flags=N cmd=set lib-name=redis-py lib-ver=5.0.1",
+		"id=2 addr=10.0.0.2:1 name=web-1-pool age=900 idle=1 flags=N cmd=get lib-name= lib-ver=",
+		"id=3 addr=10.0.0.3:1 name= age=5 idle=1 flags=N cmd=set lib-name=redis-py lib-ver=5.0.1",
+		"id=4 addr=10.0.0.4:1 name= age=900 idle=1 flags=N cmd=evalsha lib-name=jedis lib-ver=4",
+		"id=5 addr=10.0.0.5:1 name= age=900 idle=1 flags=N cmd=get",
+		"id=6 addr=10.0.0.6:1 name= age=900 idle=1 flags=S cmd=set",
+		"id=7 addr=10.0.0.7:1 name= age=900 idle=0 flags=N cmd=client|list lib-name=redis-py",
+		"id=8 addr=10.0.0.8:1 name= age=900 idle=0 flags=b cmd=blpop",
+		"id=9 addr=10.0.0.9:1 name= db=3 age=900 idle=1 flags=N cmd=set lib-name=redis-py lib-ver=5.0.1",
+		"id=10 addr=10.0.0.5:2 name= age=900 idle=1 flags=N cmd=client|setname",
+	} {
+		c, ok := parseConnection(line)
+		if !ok {
+			t.Fatal(line)
+		}
+		list = append(list, c)
+	}
+	ids := func(found []Candidate) (ids []int64) {
+		for _, c := range found {
+			ids = append(ids, c.ID)
+			must.True(t, len(c.For) != 0, c.ID, "has no reason to be a candidate")
+		}
+		return ids
+	}
+	l := &inspect.Lock{Recipe: "python-redis-lock"}
+	holder := &inspect.Contender{State: inspect.Holding, Owner: inspect.Owner{Process: inspect.Process{Host: "web-1"}}}
+	found := Candidates(l, holder, 5*time.Minute, 0, list)
+	if got := ids(found); !slices.Equal(got, []int64{2, 1, 9, 3, 4}) {
+		t.Errorf("%v: %+v", got, found)
+	}
+	for i, want := range []string{"its name contains the owner's host web-1", "its library is redis-py 5.0.1, which python-redis-lock uses", "it is in database 3", "it connected later", "jedis 4, but python-redis-lock uses redis-py"} {
+		must.Contain(t, strings.Join(append(found[i].For, found[i].Against...), "; "), want, found[i].ID)
+	}
+	waiter := &inspect.Contender{State: inspect.Waiting, Owner: inspect.Owner{Process: inspect.Process{Host: "10.0.0.5"}}}
+	must.Same(t, ids(Candidates(l, waiter, 0, 0, list)), []int64{1, 3, 5, 10, 8, 9, 4}, "candidates for a waiter")
 }

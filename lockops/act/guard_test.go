@@ -3,6 +3,8 @@ package act
 import (
 	"context"
 	"errors"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,7 +13,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lockscope/lockscope/inspect"
-	"github.com/lockscope/lockscope/inspect/recipe"
 	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
@@ -160,7 +161,11 @@ func TestUnansweredDeleteIsUnknown(t *testing.T) {
 	t.Parallel()
 	for _, done := range []bool{true, false} {
 		eachConfirmed(t, 0, func(t *testing.T, q confirmedRelease) {
-			q.releaser.conn = &unanswering{ZKConn: q.conn, done: done}
+			q.releaser.conn = cutOff{q.conn, func() {
+				if done {
+					q.remove(t, 0)
+				}
+			}}
 			result, err := q.releaser.Execute(t.Context(), q.preview, "typed")
 			if result.Released || !result.Unknown || !errors.Is(err, ErrUnreachable) || (result.Detail == EndedSomehow.Words()) != done || q.there(t, 0) == done {
 				t.Errorf("done %v: result %+v, %v", done, result, err)
@@ -169,39 +174,23 @@ func TestUnansweredDeleteIsUnknown(t *testing.T) {
 	}
 }
 
-// unanswering loses the replies to deletes. With done, the deletes are executed.
-type unanswering struct {
-	ZKConn
-	done bool
-}
-
-func (u *unanswering) Delete(path string, version int32) error {
-	if u.done {
-		if err := u.ZKConn.Delete(path, version); err != nil {
-			return err
-		}
-	}
-	return zk.ErrConnectionClosed
-}
-
 // A value that gained or lost its quorum since it was confirmed is not deleted.
 func TestQuorumChangeBlocksRelease(t *testing.T) {
 	t.Parallel()
 	servertest.EachRedis(t, 3, func(t *testing.T, servers []*servertest.Redis) {
-		clients, addrs := redisMastersOf(t, servers)
+		clients, releaser := onServers(t, servers...)
 		key := servertest.UniqueName(t)
 		write := func(n int) {
 			t.Helper()
 			for i, c := range clients {
-				err := c.Del(t.Context(), key).Err()
+				command(t, c, "DEL "+key)
 				if i < n {
-					err = c.Set(t.Context(), key, "v", time.Minute).Err()
+					command(t, c, "SET "+key+" v")
 				}
-				must.Succeed(t, err)
 			}
 		}
-		releaser := onMasters(t, clients, addrs)
-		request := Request{ID: inspect.ID{Backend: "redis", Path: key}, Owner: "v", Waiter: true}
+		request := ofKey(key, "v")
+		request.Waiter = true
 		for _, masters := range []struct{ confirmed, now int }{{1, 2}, {1, 3}, {2, 1}} {
 			write(masters.confirmed)
 			p := confirmed(t, releaser, request)
@@ -224,11 +213,14 @@ func TestQuorumChangeBlocksRelease(t *testing.T) {
 func TestStoppedMasterRemovesNothingLater(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)
-	clients, addrs := redisMastersOf(t, []*servertest.Redis{server})
+	clients, releaser := onServers(t, server)
 	clients[0].Set(t.Context(), "lock:a", "v", time.Minute)
-	audit, _ := openAudit(t)
-	const limit = 5 * time.Second
-	releaser := NewRedis([]redis.UniversalClient{&stopping{clients[0], func() { server.Pause(t) }}}, Target{Servers: addrs}, limit, audit)
+	must.Succeed(t, clients[0].ScriptLoad(t.Context(), scriptText("string")).Err())
+	releaser.limit = 5 * time.Second
+	clients[0].AddHook(atScripts(func(ctx context.Context, c redis.Cmder, send redis.ProcessHook) error {
+		server.Pause(t)
+		return send(ctx, c)
+	}))
 	if result, err := perform(t, releaser, ofKey("lock:a", "v")); err == nil || result.Released {
 		t.Errorf("result %+v, %v", result, err)
 	}
@@ -239,40 +231,196 @@ func TestStoppedMasterRemovesNothingLater(t *testing.T) {
 	}
 }
 
-// stopping stops its server right before a script is sent.
-type stopping struct {
-	redis.UniversalClient
-	stop func()
-}
-
-func (s *stopping) EvalSha(ctx context.Context, sha string, keys []string, args ...any) *redis.Cmd {
-	s.stop()
-	return s.UniversalClient.Eval(ctx, scriptText("string"), keys, args...)
-}
-
-// A lock is refused with a reason if we do not know how its library releases it.
-func TestUnknownLibraryIsRefused(t *testing.T) {
-	l := &inspect.Lock{
-		ID: inspect.ID{Backend: "redis", Path: "lock:a"}, Recipe: "another", Kind: inspect.KindMutex,
-		Masters: []inspect.Vote{{Up: true, Present: true, Held: &recipe.Record{Recipe: "another"}}},
-	}
-	if way, ok := removalOf(l, &inspect.Contender{Name: "w", State: inspect.Holding}, "w"); ok || !strings.Contains(unsupported(l), "stop its holder") {
-		t.Errorf("removed by %+v; %s", way, unsupported(l))
-	}
-}
-
-func TestNoNextCountsRemainingHolders(t *testing.T) {
-	holding := inspect.Contender{State: inspect.Holding}
-	readers := &inspect.Lock{Kind: inspect.KindRW, Holders: []inspect.Contender{holding, holding, holding}}
-	semaphore := &inspect.Lock{Kind: inspect.KindSemaphore, Holders: readers.Holders}
-	for want, p := range map[string]Preview{
-		"none while 2 others hold the lock": {StillHolding: otherHolders(readers, &holding)},
-		"none while 1 other holds the lock": {StillHolding: otherHolders(&inspect.Lock{Holders: readers.Holders[:1]}, &inspect.Contender{})},
-		"unknown: no right":                 {StillHolding: 2, NextUnknown: "unknown: no right"},
-		"no visible waiters":                {StillHolding: otherHolders(semaphore, &holding)},
-	} {
-		if got := p.NoNext(); got != want {
-			t.Errorf("%q, want %q", got, want)
+// A sync before each list makes the release read the leader's state.
+func TestReleaseSyncsBeforeItLooks(t *testing.T) {
+	t.Parallel()
+	eachConfirmed(t, 0, func(t *testing.T, q confirmedRelease) {
+		var order []string
+		q.releaser.conn = &ordered{q.hooked, &order}
+		if result, err := q.releaser.Execute(t.Context(), q.preview, "typed"); err != nil || !result.Released {
+			t.Fatalf("result %+v, %v", result, err)
 		}
+		i := slices.Index(order, "list "+q.dir)
+		if i < 1 || !slices.Contains(order[:i], "sync "+q.dir) {
+			t.Errorf("asked in this order: %v", order)
+		}
+	})
+}
+
+// ordered records the order of requests.
+type ordered struct {
+	*hooked
+	order *[]string
+}
+
+func (o *ordered) Sync(path string) (string, error) {
+	*o.order = append(*o.order, "sync "+path)
+	return o.hooked.Sync(path)
+}
+
+func (o *ordered) Children(path string) ([]string, *zk.Stat, error) {
+	*o.order = append(*o.order, "list "+path)
+	return o.hooked.Children(path)
+}
+
+// Data written since the preview may mean a revocation or a new owner, so the release is refused.
+func TestReleaseRefusesRewrittenNode(t *testing.T) {
+	t.Parallel()
+	for index := range 2 {
+		eachConfirmed(t, index, func(t *testing.T, q confirmedRelease) {
+			q.hooked.beforeRemoval = func() {
+				if _, err := q.conn.Set(q.dir+"/"+q.names[index], []byte("new"), -1); err != nil {
+					t.Error(err)
+				}
+			}
+			result, err := q.releaser.Execute(t.Context(), q.preview, "typed")
+			if err != nil || result.Released || result.Reason != Changed || !q.there(t, index) {
+				t.Errorf("contender %d: %+v, %v", index, result, err)
+			}
+		})
 	}
+}
+
+// The context may also end between the last read and the removal.
+func TestCanceledRemovalIsNeverSent(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	audit, _ := openAudit(t)
+	z := NewZooKeeper(nil, Target{}, audit)
+	sent := false
+	result, err := z.remove(ctx, func() (Reason, string, error) { sent = true; return "", "", nil }, Result{}, line{})
+	if result.Late != nil {
+		close(result.recorded) // so that Close has nothing to wait for
+	}
+	z.Close()
+	if sent || !errors.Is(err, errNotSent) || result.Unknown {
+		t.Errorf("sent %v: %+v, %v", sent, result, err)
+	}
+}
+
+func TestMain(m *testing.M) { servertest.Main(m) }
+
+// A recreated directory can give a node the same number, at version 0. Only czxid and session
+// differ.
+func TestReleaseRefusesRecreatedNode(t *testing.T) {
+	t.Parallel()
+	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
+		conn := connectZooKeeper(t, server.Addr)
+		dir := servertest.UniquePath(t)
+		names := zkQueue(t, conn, dir, 1)
+		releaser := onEnsemble(t, conn, server.Addr)
+		request := ofNode(dir, names[0])
+		p := must.Have(releaser.Preview(t.Context(), request))(t)
+		for _, path := range []string{dir + "/" + names[0], dir} {
+			must.Succeed(t, conn.Delete(path, -1))
+		}
+		if again := zkQueue(t, conn, dir, 1); again[0] != names[0] {
+			t.Fatalf("recreated as %s, want the same name", again[0])
+		}
+		if result, err := releaser.Execute(t.Context(), p, "typed"); err != nil || result.Reason != Changed || result.Released {
+			t.Errorf("result %+v, %v", result, err)
+		}
+		if _, stat, err := conn.Get(dir + "/" + names[0]); err != nil || stat.Czxid == p.Seen.Czxid {
+			t.Errorf("the new node was touched: %v", err)
+		}
+		// A preview of the node as seen before is refused too.
+		old := *p.Seen
+		request.Lock = &inspect.Lock{ID: request.ID, Holders: []inspect.Contender{old}}
+		if p, err := releaser.Preview(t.Context(), request); err != nil || p.Refused != Changed {
+			t.Errorf("preview %+v, %v", p, err)
+		}
+	})
+}
+
+func TestNoAuditNoAction(t *testing.T) {
+	t.Parallel()
+	eachConfirmed(t, 0, func(t *testing.T, q confirmedRelease) {
+		q.releaser.audit.Close()
+		result, err := q.releaser.Execute(t.Context(), q.preview, "typed")
+		if err == nil || result.Released || result.Reason != NoAudit || !q.there(t, 0) {
+			t.Errorf("result %+v, %v", result, err)
+		}
+	})
+}
+
+func TestReleaseChecksAndDeletesPerMaster(t *testing.T) {
+	t.Parallel()
+	servertest.EachRedis(t, 3, func(t *testing.T, servers []*servertest.Redis) {
+		clients, releaser := onServers(t, servers...)
+		key := servertest.UniqueName(t)
+		long := strings.Repeat("x", 3000)
+		for _, value := range []string{"Y2NjY2NjY2NjY2NjY2NjYw==", "\xff\x00binary", long} {
+			for _, c := range clients {
+				must.Succeed(t, c.Set(t.Context(), key, value, time.Minute).Err())
+			}
+			request := ofKey(key, value)
+			if len(value) > 1<<10 {
+				request = ofKey(key, digest(value))
+			}
+			p := confirmed(t, releaser, request)
+			must.Equal(t, len(p.Sends), 3, "requests in the preview")
+			// The third master gets another holder between preview and release. That holder must
+			// stay.
+			must.Succeed(t, clients[2].Set(t.Context(), key, "other", time.Minute).Err())
+			result, err := releaser.Execute(t.Context(), p, "--yes")
+			if err != nil || !result.Released || !result.Masters[0].Deleted || !result.Masters[1].Deleted || result.Masters[2].Deleted {
+				t.Errorf("result %+v, %v", result, err)
+			}
+			must.Equal(t, clients[2].Get(t.Context(), key).Val(), "other", "value on the third master")
+			text, _ := os.ReadFile(releaser.audit.path)
+			must.True(t, !strings.Contains(string(text), "Y2Nj"), "the audit file contains a holder's secret value:", text)
+			if p, err = releaser.Preview(t.Context(), request); err != nil || p.Refused != Changed {
+				t.Errorf("stale owner: %+v, %v", p, err)
+			}
+			clients[2].Del(t.Context(), key)
+			if p, err = releaser.Preview(t.Context(), request); err != nil || p.Refused != Gone {
+				t.Errorf("gone owner: %+v, %v", p, err)
+			}
+		}
+	})
+}
+
+func TestReleaseFailsWithoutQuorum(t *testing.T) {
+	t.Parallel()
+	servers := servertest.StartEmbeddedMasters(t, 3)
+	clients, releaser := onServers(t, servers...)
+	for _, c := range clients {
+		c.Set(t.Context(), "lock:a", "v", 0)
+	}
+	p := confirmed(t, releaser, ofKey("lock:a", "v"))
+	servers[1].Stop(t)
+	servers[2].Stop(t)
+	result, err := releaser.Execute(t.Context(), p, "typed")
+	if err == nil || result.Released || result.Reason != NoQuorum || result.Masters[0].Deleted || result.Masters[1].Err == nil {
+		t.Errorf("result %+v, %v", result, err)
+	}
+	if n := clients[0].Exists(t.Context(), "lock:a").Val(); n != 1 {
+		t.Error("deleted, although the holder is unknown")
+	}
+}
+
+// Of many concurrent releases of one holder, exactly one succeeds.
+func TestConcurrentReleasesSucceedOnce(t *testing.T) {
+	t.Parallel()
+	eachConfirmed(t, 0, func(t *testing.T, q confirmedRelease) {
+		results := make(chan Result, 8)
+		for range cap(results) {
+			go func() {
+				r, err := q.releaser.Execute(t.Context(), q.preview, "typed")
+				must.Be(t, err, nil)
+				results <- r
+			}()
+		}
+		released := 0
+		for range cap(results) {
+			if r := <-results; r.Released {
+				released++
+			} else {
+				must.Equal(t, r.Reason, Gone, "reason")
+			}
+		}
+		must.Equal(t, released, 1, "releases that succeeded")
+		must.True(t, q.there(t, 1) && q.there(t, 2), "the waiters stay")
+	})
 }

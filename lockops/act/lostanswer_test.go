@@ -3,110 +3,42 @@ package act
 import (
 	"context"
 	"errors"
-	"net"
-	"syscall"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// silenced is a master that stops answering once it is asked to delete, whether or not it deletes.
-type silenced struct {
-	servertest.Hook
-	by     error
-	silent bool
-}
-
-var (
-	errLostAnswer  = &net.OpError{Op: "read", Net: "tcp", Err: syscall.ECONNRESET}
-	errRefusedDial = &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
-)
-
-func (s *silenced) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		if triesScripts(cmd) {
-			return next(ctx, cmd)
-		}
-		if cmd.Name() != "evalsha" && cmd.Name() != "eval" {
-			if s.silent {
-				return errRefusedDial
-			}
-			return next(ctx, cmd)
-		}
-		if errors.Is(s.by, errLostAnswer) {
-			if err := next(ctx, cmd); redis.HasErrorPrefix(err, "NOSCRIPT") {
-				return err
-			}
-		}
-		s.silent = true
-		return s.by
-	}
-}
-
-func (s *silenced) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, cmds []redis.Cmder) error {
-		if !s.silent {
-			return next(ctx, cmds)
-		}
-		for _, c := range cmds {
-			c.SetErr(errRefusedDial)
-		}
-		return errRefusedDial
-	}
-}
-
 // The outcome is unknown unless enough other masters still have the contender.
 func TestUnansweredReleaseIsUnknown(t *testing.T) {
 	t.Parallel()
-	deny := errorReply("NOPERM User ops has no permissions to run the 'evalsha' command")
-	stays := errors.New("it does nothing")
-	for name, tt := range map[string]struct {
-		by      []error // how each master fails; nil if it deletes
-		waiter  bool    // the value is on the first master only
-		unknown bool
-		reason  Reason
-	}{
-		"one, lost":                               {by: []error{errLostAnswer}, unknown: true},
-		"one, not sent":                           {by: []error{errRefusedDial}, reason: NoQuorum},
-		"one, refused":                            {by: []error{deny}, reason: NoQuorum},
-		"three, two lost":                         {by: []error{nil, errLostAnswer, errLostAnswer}, unknown: true},
-		"three, one lost and one has it":          {by: []error{nil, errLostAnswer, stays}, unknown: true},
-		"three, one lost and one not sent":        {by: []error{nil, errLostAnswer, errRefusedDial}, unknown: true},
-		"three, two not sent":                     {by: []error{nil, errRefusedDial, errRefusedDial}, reason: NoQuorum},
-		"three, one lost and two have it":         {by: []error{errLostAnswer, stays, stays}, reason: NoQuorum},
-		"a value on one of three, lost":           {by: []error{errLostAnswer, nil, nil}, waiter: true, unknown: true},
-		"a value on one of three, refused by one": {by: []error{nil, deny, nil}, waiter: true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			servers := servertest.StartEmbeddedMasters(t, len(tt.by))
-			clients, addrs := redisMastersOf(t, servers)
-			for i, by := range tt.by {
-				if i == 0 || !tt.waiter {
-					must.Succeed(t, clients[i].Set(t.Context(), "lock:a", "v", 0).Err())
-				}
-				switch {
-				case errors.Is(by, stays):
-					clients[i] = &unwilling{clients[i]}
-				case by != nil:
-					clients[i].AddHook(&silenced{by: by})
-				}
-			}
-			releaser, request := onMasters(t, clients, addrs), ofKey("lock:a", "v")
-			request.Waiter = tt.waiter
-			result, err := perform(t, releaser, request)
-			done := !tt.unknown && tt.reason == ""
-			if result.Unknown != tt.unknown || result.Reason != tt.reason || result.Released != done || tt.unknown && (!errors.Is(err, ErrUnreachable) || result.Detail == "") {
-				t.Errorf("%+v, %v", result, err)
-			}
-			if last := lastAudited(t, releaser.audit); last["unknown"] == true != tt.unknown {
-				t.Errorf("audit %v", last)
-			}
-		})
+	lost, stays := faulty{has: true, fails: errLostAnswer, lost: true, dead: true}, faulty{has: true, stays: true}
+	denied := faulty{has: true, fails: errDenied, dead: true}
+	checkAll(t, map[string]attempt{
+		"one, lost":                               {masters: []faulty{lost}, unknown: true},
+		"one, not sent":                           {masters: []faulty{unsent}, reason: NoQuorum},
+		"one, refused":                            {masters: []faulty{denied}, reason: NoQuorum},
+		"three, two lost":                         {masters: []faulty{obeys, lost, lost}, unknown: true},
+		"three, one lost and one has it":          {masters: []faulty{obeys, lost, stays}, unknown: true},
+		"three, one lost and one not sent":        {masters: []faulty{obeys, lost, unsent}, unknown: true},
+		"three, two not sent":                     {masters: []faulty{obeys, unsent, unsent}, reason: NoQuorum},
+		"three, one lost and two have it":         {masters: []faulty{lost, stays, stays}, reason: NoQuorum},
+		"a value on one of three, lost":           {masters: []faulty{lost, {}, {}}, unknown: true},
+		"a value on one of three, refused by one": {masters: []faulty{obeys, {fails: errDenied, dead: true}, {}}, done: true},
+	})
+}
+
+// A value that still has a quorum after the release was not released.
+func TestRemainingQuorumIsNotReleased(t *testing.T) {
+	t.Parallel()
+	stays := faulty{has: true, stays: true}
+	result := attempt{masters: []faulty{obeys, stays, stays}, reason: NoQuorum}.check(t)
+	if !result.Masters[0].Deleted || len(result.HoldersAfter) != 1 {
+		t.Errorf("result %+v", result)
 	}
 }
 
@@ -114,10 +46,11 @@ func TestSilentMasterDoesNotProveGone(t *testing.T) {
 	t.Parallel()
 	for _, ttl := range []time.Duration{0, time.Minute} {
 		servers := servertest.StartEmbeddedMasters(t, 3)
-		clients, addrs := redisMastersOf(t, servers)
+		clients, releaser := onServers(t, servers...)
 		must.Succeed(t, clients[0].Set(t.Context(), "lock:a", "v", 0).Err())
-		releaser := onMasters(t, clients, addrs)
-		p := confirmed(t, releaser, Request{ID: inspect.ID{Backend: "redis", Path: "lock:a"}, Owner: "v", Waiter: true, TTL: ttl})
+		request := ofKey("lock:a", "v")
+		request.Waiter, request.TTL = true, ttl
+		p := confirmed(t, releaser, request)
 		servers[0].Stop(t)
 		if result, err := releaser.Execute(t.Context(), p, "--yes"); result.Reason != "" || result.Released || result.Set || !errors.Is(err, ErrUnreachable) {
 			t.Errorf("%+v, %v", result, err)
@@ -125,42 +58,14 @@ func TestSilentMasterDoesNotProveGone(t *testing.T) {
 	}
 }
 
-// again sets a key again right after the script that deletes it, like a client with a fixed value.
-type again struct {
-	servertest.Hook
-	plain      redis.UniversalClient
-	key, value string
-}
-
-func (a *again) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, c redis.Cmder) error {
-		err := next(ctx, c)
-		if c.Name() == "evalsha" || c.Name() == "eval" {
-			a.plain.SetNX(ctx, a.key, a.value, time.Hour)
-		}
-		return err
-	}
-}
-
+// Some clients reuse their value.
 func TestALockTakenAgainWasReleased(t *testing.T) {
-	for _, n := range []int{1, 3} {
-		servers := servertest.StartEmbeddedMasters(t, n)
-		clients, addrs := redisMastersOf(t, servers)
-		plain, _ := redisMastersOf(t, servers)
-		keys := []string{"lock:a", "lock:b"}
-		for _, key := range keys {
-			for i, c := range clients {
-				c.AddHook(&again{plain: plain[i], key: key, value: "host-1"})
-				must.Succeed(t, plain[i].Set(t.Context(), key, "host-1", time.Hour).Err())
-			}
-		}
-		r := onMasters(t, clients, addrs)
-		for _, key := range keys {
-			result, err := perform(t, r, ofKey(key, "host-1"))
-			again := result.Detail == "taken again by the same value" && len(result.HoldersAfter) == 1
-			if err != nil || !result.Released || !again {
-				t.Errorf("%d masters: %+v, %v", n, result, err)
-			}
+	t.Parallel()
+	again := faulty{has: true, again: true}
+	for _, masters := range [][]faulty{{again}, {again, again, again}} {
+		result := attempt{masters: masters, done: true}.check(t)
+		if result.Detail != "taken again by the same value" || len(result.HoldersAfter) != 1 {
+			t.Errorf("%d masters: %+v", len(masters), result)
 		}
 	}
 }
@@ -169,43 +74,173 @@ func TestALockTakenAgainWasReleased(t *testing.T) {
 // again.
 func TestDelayedScriptLeavesOutcomeUnknown(t *testing.T) {
 	t.Parallel()
-	deletes, refuses := faulty{has: true}, faulty{has: true, fails: errorReply("NOPERM User ops has no permissions to run the 'evalsha' command")}
-	late, proxied := faulty{has: true, fails: errLostAnswer, slow: true}, faulty{has: true, fails: errorReply("upstream failure"), slow: true}
-	unsent := faulty{has: true, fails: errRefusedDial}
+	late, unsent := faulty{has: true, fails: errLostAnswer, slow: true}, faulty{has: true, fails: errRefusedDial}
+	proxied := faulty{has: true, fails: errorReply("upstream failure"), slow: true}
+	for _, ttl := range []time.Duration{0, time.Minute} {
+		checkAll(t, map[string]attempt{
+			"one":                              {ttl: ttl, masters: []faulty{late}, unknown: true},
+			"one behind a proxy":               {ttl: ttl, masters: []faulty{proxied}, unknown: true},
+			"one, not sent":                    {ttl: ttl, masters: []faulty{unsent}, reason: NoQuorum},
+			"one of three":                     {ttl: ttl, masters: []faulty{obeys, obeys, late}, done: true},
+			"two of three":                     {ttl: ttl, masters: []faulty{obeys, late, late}, unknown: true},
+			"the deciding one of three":        {ttl: ttl, masters: []faulty{obeys, late, refuses}, unknown: true},
+			"one, where a quorum still has it": {ttl: ttl, masters: []faulty{late, refuses, refuses}, reason: NoQuorum},
+			"a value on one of three":          {ttl: ttl, masters: []faulty{late, {}, {}}, unknown: true},
+		})
+	}
+}
+
+// A lost reply makes the outcome unknown if it depends on that reply. If the key is gone, the TTL
+// was not set.
+func TestUnansweredTTLIsUnknown(t *testing.T) {
+	t.Parallel()
+	lost, unrun := faulty{has: true, fails: errLostAnswer, lost: true}, faulty{has: true, fails: errLostAnswer}
+	gone := faulty{has: true, fails: errLostAnswer, ends: true}
+	const ttl = time.Minute
+	checkAll(t, map[string]attempt{
+		"one, set":                          {ttl: ttl, masters: []faulty{lost}, unknown: true},
+		"one, unread":                       {ttl: ttl, masters: []faulty{silent}, unknown: true},
+		"one still without a TTL":           {ttl: ttl, masters: []faulty{unrun}, unknown: true},
+		"one, not sent":                     {ttl: ttl, masters: []faulty{unsent}, reason: NoQuorum},
+		"one, refused":                      {ttl: ttl, masters: []faulty{refuses}, reason: NoQuorum},
+		"one that is gone":                  {ttl: ttl, masters: []faulty{gone}, reason: Gone},
+		"one of three":                      {ttl: ttl, masters: []faulty{obeys, obeys, silent}, done: true},
+		"two of three":                      {ttl: ttl, masters: []faulty{obeys, lost, silent}, unknown: true},
+		"the deciding one of three":         {ttl: ttl, masters: []faulty{obeys, lost, refuses}, unknown: true},
+		"one, where too many refuse":        {ttl: ttl, masters: []faulty{silent, refuses, refuses}, reason: NoQuorum},
+		"one of five, where others refuse":  {ttl: ttl, masters: []faulty{obeys, silent, refuses, refuses, refuses}, reason: NoQuorum},
+		"a value on one, of three":          {ttl: ttl, masters: []faulty{silent, {}, {}}, unknown: true},
+		"a value on two, of five, one lost": {ttl: ttl, masters: []faulty{obeys, silent, {}, {}, {}}, unknown: true},
+	})
+}
+
+// A TTL may come from the request whose reply was lost, or from the holder.
+func TestExistingTTLProvesNothing(t *testing.T) {
+	t.Parallel()
+	releaser := faultyMasters(t, []faulty{{has: true, fails: errLostAnswer}})
+	must.Succeed(t, releaser.masters[0].PExpire(t.Context(), "lock:a", time.Hour).Err())
+	request := ofKey("lock:a", "v")
+	request.TTL = time.Minute
+	result, err := perform(t, releaser, request)
+	if !result.Unknown || result.Set || result.Masters[0].After.ExpiresAt.IsZero() || !errors.Is(err, ErrUnreachable) {
+		t.Errorf("%+v, %v", result, err)
+	}
+}
+
+// timeless is a master that answers TIME a few times, and then refuses it a few times.
+type timeless struct {
+	servertest.Hook
+	by           error
+	after, times int
+	asked        int
+	scripts      int
+}
+
+func (m *timeless) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, c redis.Cmder) error {
+		switch {
+		case c.Name() == "time":
+			if m.asked++; m.asked > m.after && m.asked <= m.after+m.times {
+				return m.by
+			}
+		case acts(c):
+			m.scripts++
+		}
+		return next(ctx, c)
+	}
+}
+
+// A script needs a deadline by the master's clock. Without a reply to TIME it is not sent, since it
+// could run after the operator was told that it did not. If only the right to TIME is missing, it
+// is sent.
+func TestUnansweredTimeRequestBlocksScript(t *testing.T) {
+	t.Parallel()
 	for name, tt := range map[string]struct {
-		masters       []faulty
-		done, unknown bool
+		by    error
+		times int
+		sent  bool
 	}{
-		"one":                              {masters: []faulty{late}, unknown: true},
-		"one behind a proxy":               {masters: []faulty{proxied}, unknown: true},
-		"one, not sent":                    {masters: []faulty{unsent}},
-		"one of three":                     {masters: []faulty{deletes, deletes, late}, done: true},
-		"two of three":                     {masters: []faulty{deletes, late, late}, unknown: true},
-		"the deciding one of three":        {masters: []faulty{deletes, late, refuses}, unknown: true},
-		"one, where a quorum still has it": {masters: []faulty{late, refuses, refuses}},
-		"a value on one of three":          {masters: []faulty{late, {}, {}}, unknown: true},
+		"a lost connection": {errLostAnswer, 1, true},
+		"no answer":         {errLostAnswer, 2, false},
+		"no right":          {errorReply("NOPERM User ops has no permissions to run the 'time' command"), 2, true},
 	} {
 		for _, ttl := range []time.Duration{0, time.Minute} {
-			t.Run(name+" "+ttl.String(), func(t *testing.T) {
-				releaser := faultyMasters(t, tt.masters)
-				for i := range tt.masters {
-					for _, script := range []string{"string", "expire"} {
-						must.Succeed(t, tt.masters[i].plain.ScriptLoad(t.Context(), scriptText(script)).Err())
-					}
-				}
-				p := confirmed(t, releaser, Request{ID: inspect.ID{Backend: "redis", Path: "lock:a"}, Owner: "v", Waiter: true, TTL: ttl})
+			t.Run(name, func(t *testing.T) {
+				releaser, m := faultyMasters(t, []faulty{{has: true}}), &timeless{by: tt.by}
+				releaser.masters[0].AddHook(m)
+				request := ofKey("lock:a", "v")
+				request.TTL = ttl
+				p := confirmed(t, releaser, request)
+				m.after, m.times = 2*m.asked, tt.times // the read before the script asks as often as the preview
 				result, err := releaser.Execute(t.Context(), p, "--yes")
-				done := result.Released || result.Set
-				if done != tt.done || result.Unknown != tt.unknown || (result.Reason == NoQuorum) != (!tt.done && !tt.unknown) || tt.unknown && (!errors.Is(err, ErrUnreachable) || result.Detail == "") {
-					t.Errorf("%+v, %v", result, err)
+				if done := result.Released || result.Set; done != tt.sent || m.scripts > 0 != tt.sent || result.Unknown {
+					t.Errorf("%+v, %v; %d scripts", result, err, m.scripts)
 				}
-				for i := range tt.masters {
-					if m := &tt.masters[i]; m.later != nil {
-						m.later()
-						must.True(t, m.plain.PTTL(t.Context(), "lock:a").Val() != -1, "master", i, "did not run the script")
-					}
+				if !tt.sent && (result.Reason != NoQuorum || !errors.Is(err, errNotSent)) {
+					t.Errorf("%+v, %v", result, err)
 				}
 			})
 		}
+	}
+}
+
+// endsItself ends the lock right after the script's reply, as its TTL or holder might. With lost,
+// the reply does not arrive. With late, the script's time limit has passed.
+func endsItself(end func(), lost, late bool) atScripts {
+	return func(ctx context.Context, c redis.Cmder, send redis.ProcessHook) error {
+		if args := c.Args(); late {
+			args[len(args)-1] = 1 // ms since 1970
+		}
+		err := send(ctx, c)
+		if redis.HasErrorPrefix(err, "NOSCRIPT") {
+			return err
+		}
+		if end(); lost {
+			return context.DeadlineExceeded
+		}
+		return err
+	}
+}
+
+// If a lock ends after a refused request, the request did not release it. If the request may have
+// run, the cause is unknown.
+func TestNaturalEndIsNotARelease(t *testing.T) {
+	t.Parallel()
+	server := servertest.StartRedis(t)
+	admin := server.Client(t)
+	const rueidis = "SET rueidislock:0:lock 0123456789abcdefghijklmn PX 60000;SET rueidislock:1:lock 0123456789abcdefghijklmn PX 60000;SET rueidislock:2:lock 0123456789abcdefghijklmn PX 60000"
+	for _, tt := range []struct {
+		name, write, lock, owner, denied string
+		lost, late                       bool
+		unknown                          bool
+	}{
+		{name: "no right to delete", write: "SET lock v PX 60000", lock: "lock", owner: "v", denied: "-del"},
+		{name: "no right to delete a hash", write: "HSET lock " + ownerA + " 1", lock: "lock", owner: ownerA, denied: "-del"},
+		{name: "too late", write: "SET lock v PX 60000", lock: "lock", owner: "v", late: true},
+		{name: "no answer", write: "SET lock v PX 60000", lock: "lock", owner: "v", lost: true, unknown: true},
+		{name: "no answer, too late", write: "SET lock v PX 60000", lock: "lock", owner: "v", lost: true, late: true, unknown: true},
+		{name: "one of several deletes may be refused", write: rueidis, lock: "rueidislock:0:lock", owner: "0123456789abcdefghijklmn", denied: "-del", unknown: true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			command(t, admin, "FLUSHDB;"+tt.write)
+			denied := aclUser(t, server, "~* &* +@all "+tt.denied)
+			denied.AddHook(endsItself(func() { admin.FlushDB(t.Context()) }, tt.lost, tt.late))
+			releaser := onMaster(t, denied, server.Addr)
+			result, err := perform(t, releaser, ofKey(tt.lock, tt.owner))
+			m, words := result.Masters[0], "gone, not by this request"
+			if tt.unknown {
+				words = "gone; by this request or on its own"
+			}
+			if result.Released || m.Deleted || m.Err == nil || result.Unknown != tt.unknown || !strings.HasPrefix(result.Detail, words) {
+				t.Errorf("result %+v, %v", result, err)
+			}
+			if tt.unknown && (result.Reason != "" || !errors.Is(err, ErrUnreachable) || m.Ended != EndedSomehow) || !tt.unknown && (result.Reason != Gone || err != nil || m.Ended != EndedItself) {
+				t.Errorf("reason %q, error %v, ended %q", result.Reason, err, m.Ended)
+			}
+			last := lastAudited(t, releaser.audit)
+			if detail, _ := last["detail"].(string); last["released"] != false || last["unknown"] == true != tt.unknown || !strings.HasPrefix(detail, words) {
+				t.Errorf("audit %v", last)
+			}
+		})
 	}
 }

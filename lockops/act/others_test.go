@@ -11,73 +11,78 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
+// kazooLock is a lock in ZooKeeper with these sessions in its queue, the holder first. 0 is unknown.
+func kazooLock(path string, sessions ...int64) *inspect.Lock {
+	var nodes []inspect.Znode
+	for i, session := range sessions {
+		name := fmt.Sprintf("0c4f1b2e9d8a4f6fb1f0a7c3d5e60718__lock__%010d", i)
+		nodes = append(nodes, inspect.Znode{Name: name, Known: true, EphemeralOwner: session, Czxid: int64(i + 1)})
+	}
+	l, _ := inspect.Directory{Children: nodes}.Lock(inspect.ID{Backend: "zk", Path: path}, time.Now())
+	return l
+}
+
+func backend(name string, kind inspect.BackendKind, state inspect.BackendState) *inspect.Backend {
+	return &inspect.Backend{Name: name, Kind: kind, State: state, FirstPass: state != inspect.Down}
+}
+
+// considered is the effect of releasing the holder of the first lock.
+func considered(backends []*inspect.Backend, locks ...*inspect.Lock) Others {
+	p := Preview{Request: Request{ID: locks[0].ID}, Seen: &locks[0].Holders[0]}
+	var s *inspect.Snapshot
+	if backends != nil {
+		s = inspect.NewSnapshot(time.Now(), backends, locks)
+	}
+	p.Consider(s)
+	return p.Others
+}
+
 func TestPreviewConsidersOtherLocks(t *testing.T) {
-	id := inspect.ID{Backend: "zk", Path: "/a"}
-	lock := func(path string, session int64) *inspect.Lock {
-		l, _ := inspect.Directory{Children: []inspect.Znode{
-			{Name: "0c4f1b2e9d8a4f6fb1f0a7c3d5e60718__lock__0000000001", Known: true, EphemeralOwner: session, Czxid: session},
-		}}.Lock(inspect.ID{Backend: "zk", Path: path}, time.Now())
-		return l
+	const (
+		unread = "not all other locks could be read: its client may hold more than is shown"
+		cycle  = ", and whether this breaks a deadlock is unknown"
+		more   = "the client still holds: zk:/b, zk:/c, zk:/d, and 1 more"
+	)
+	zks := func(state inspect.BackendState, others ...*inspect.Backend) []*inspect.Backend {
+		return append(others, backend("zk", inspect.ZooKeeper, state))
 	}
-	whole := &inspect.Backend{Name: "zk", Kind: inspect.ZooKeeper, State: inspect.Connected, FirstPass: true}
-	locks := []*inspect.Lock{lock("/a", 1), lock("/b", 1), lock("/c", 1), lock("/d", 1), lock("/e", 1), lock("/f", 2)}
-	down := func(kind inspect.BackendKind) *inspect.Backend {
-		return &inspect.Backend{Name: "other", Kind: kind, State: inspect.Down}
+	reading := zks(inspect.Connected)
+	reading[0].FirstPass = false
+	all := []*inspect.Lock{
+		kazooLock("/a", 1), kazooLock("/b", 1), kazooLock("/c", 1), kazooLock("/d", 1), kazooLock("/e", 1), kazooLock("/f", 2),
 	}
-	for name, tt := range map[string]struct {
-		other *inspect.Backend
-		want  Deadlock
-	}{
-		"Redis, where the same program may wait":  {down(inspect.Redis), DeadlockUnknown},
-		"another ensemble, with its own sessions": {down(inspect.ZooKeeper), NoDeadlock},
-	} {
-		p := Preview{Request: Request{ID: id}, Seen: &locks[0].Holders[0]}
-		p.Consider(inspect.NewSnapshot(time.Now(), []*inspect.Backend{whole, tt.other}, locks))
-		must.Equal(t, p.Others.Deadlock, tt.want, name, "is down", p.Others)
-	}
+	one := all[:1]
+	cycleOf := []*inspect.Lock{kazooLock("/a", 1, 2), kazooLock("/b", 2, 1)}
+	behindCycle := []*inspect.Lock{kazooLock("/a", 1, 2, 3), kazooLock("/b", 2, 3), kazooLock("/c", 3, 2)}
+	downRedis, downZK := backend("other", inspect.Redis, inspect.Down), backend("other", inspect.ZooKeeper, inspect.Down)
 	for _, tt := range []struct {
 		name     string
-		backend  *inspect.Backend
+		backends []*inspect.Backend
 		locks    []*inspect.Lock
 		deadlock Deadlock
-		lines    []string
+		lines    string
 	}{
-		{"all read", whole, locks, NoDeadlock, []string{"still holds: zk:/b, zk:/c, zk:/d, and 1 more"}},
-		{"no other locks", whole, locks[:1], NoDeadlock, nil},
-		{"not all read", &inspect.Backend{Name: "zk", State: inspect.Degraded, FirstPass: true}, locks[:2], DeadlockUnknown, []string{"not all other locks could be read", "zk:/b"}},
-		{"being read", &inspect.Backend{Name: "zk", State: inspect.Connected}, locks[:1], DeadlockUnknown, []string{"not all other locks could be read"}},
-		{"nothing read", nil, nil, DeadlockUnknown, []string{"not all other locks could be read"}},
+		{"all read", zks(inspect.Connected), all, NoDeadlock, more},
+		{"no other locks", zks(inspect.Connected), one, NoDeadlock, ""},
+		{"another backend's", zks(inspect.Connected)[:0], one, DeadlockUnknown, unread + cycle},
+		{"not all read", zks(inspect.Degraded), all[:2], DeadlockUnknown, unread + cycle + "; the client still holds: zk:/b"},
+		{"being read", reading, one, DeadlockUnknown, unread + cycle},
+		{"nothing read", nil, all, DeadlockUnknown, unread + cycle},
+		{"Redis, where the same program may wait, is down", zks(inspect.Connected, downRedis), all, DeadlockUnknown, unread + cycle + "; " + more},
+		{"another ensemble, with its own sessions, is down", zks(inspect.Connected, downZK), all, NoDeadlock, more},
+		{"a deadlock", zks(inspect.Connected), cycleOf, DeadlockEnds, "this also breaks the deadlock; the client is still waiting for: zk:/b"},
+		{"a deadlock of waiters", zks(inspect.Connected), behindCycle, DeadlockStays, "this does not break the deadlock"},
 	} {
-		p := Preview{Request: Request{ID: id}, Seen: &locks[0].Holders[0]}
-		var s *inspect.Snapshot
-		if tt.backend != nil {
-			s = inspect.NewSnapshot(time.Now(), []*inspect.Backend{tt.backend}, tt.locks)
-		}
-		p.Consider(s)
-		lines := p.Others.Lines()
-		if p.Others.Deadlock != tt.deadlock || len(lines) != len(tt.lines) {
-			t.Errorf("%s: %+v %q", tt.name, p.Others, lines)
-			continue
-		}
-		for i, want := range tt.lines {
-			must.Contain(t, lines[i], want, tt.name)
-		}
+		o := considered(tt.backends, tt.locks...)
+		must.Equal(t, o.Deadlock, tt.deadlock, tt.name)
+		must.Equal(t, strings.Join(o.Lines(), "; "), tt.lines, tt.name)
 	}
 }
 
 // A deadlock may involve a backend that was not given.
 func TestDeadlockOnMissingBackendIsUnknown(t *testing.T) {
-	id := inspect.ID{Backend: "zk", Path: "/a"}
-	queue := func(sessions ...int64) *inspect.Lock {
-		var nodes []inspect.Znode
-		for i, session := range sessions {
-			nodes = append(nodes, inspect.Znode{Name: fmt.Sprintf("0c4f1b2e9d8a4f6fb1f0a7c3d5e60718__lock__%010d", i), Known: true, EphemeralOwner: session, Czxid: int64(i + 1)})
-		}
-		l, _ := inspect.Directory{Children: nodes}.Lock(id, time.Now())
-		return l
-	}
-	zk := &inspect.Backend{Name: "zk", Kind: inspect.ZooKeeper, State: inspect.Connected, FirstPass: true}
-	other := &inspect.Backend{Name: "redis", Kind: inspect.Redis, State: inspect.Connected, FirstPass: true}
+	zk := backend("zk", inspect.ZooKeeper, inspect.Connected)
+	other := backend("redis", inspect.Redis, inspect.Connected)
 	behind := func(dead bool) *inspect.Lock { // dead: the waiter may be gone
 		holder, waiter := recipe.Claim{Name: "1"}, recipe.Claim{Name: "2", Waiting: true, Dead: dead}
 		return inspect.KeyLock(inspect.ID{Backend: "redis", Path: "a"}, []inspect.Vote{{
@@ -90,17 +95,15 @@ func TestDeadlockOnMissingBackendIsUnknown(t *testing.T) {
 		backends []*inspect.Backend
 		want     Deadlock
 	}{
-		{"a waiter", queue(1, 2), []*inspect.Backend{zk}, DeadlockUnknown},
-		{"no waiter", queue(1), []*inspect.Backend{zk}, NoDeadlock},
+		{"a waiter", kazooLock("/a", 1, 2), []*inspect.Backend{zk}, DeadlockUnknown},
+		{"no waiter", kazooLock("/a", 1), []*inspect.Backend{zk}, NoDeadlock},
 		{"a waiter for a key", behind(false), []*inspect.Backend{other}, DeadlockUnknown},
 		{"its waiter is most likely gone", behind(true), []*inspect.Backend{other}, NoDeadlock},
-		{"both given", queue(1, 2), []*inspect.Backend{zk, other}, NoDeadlock},
-		{"an unknown owner", queue(0, 2), []*inspect.Backend{zk, other}, DeadlockUnknown},
+		{"both given", kazooLock("/a", 1, 2), []*inspect.Backend{zk, other}, NoDeadlock},
+		{"an unknown owner", kazooLock("/a", 0, 2), []*inspect.Backend{zk, other}, DeadlockUnknown},
 	} {
-		p := Preview{Request: Request{ID: tt.lock.ID}, Seen: &tt.lock.Holders[0]}
-		p.Consider(inspect.NewSnapshot(time.Now(), tt.backends, []*inspect.Lock{tt.lock}))
-		if lines := strings.Join(p.Others.Lines(), "\n"); p.Others.Deadlock != tt.want || lines != "" {
-			t.Errorf("%s: %+v, %q", tt.name, p.Others, lines)
-		}
+		o := considered(tt.backends, tt.lock)
+		must.Equal(t, o.Deadlock, tt.want, tt.name)
+		must.Same(t, o.Lines(), nil, tt.name)
 	}
 }

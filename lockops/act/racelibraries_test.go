@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -12,50 +13,16 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lockscope/lockscope/inspect"
-	"github.com/lockscope/lockscope/inspect/recipe"
 	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// Scripts of the holder ARGV[1] for the lock's keys KEYS. inIt reports whether it has the lock.
-// ownFree releases as its library does, and ownRenew sets the TTL ARGV[2]. Both return 1 if it
-// still had the lock.
-var (
-	inIt = redis.NewScript(hasIt + `for _, key in ipairs(KEYS) do if has(key) then return 1 end end return 0`)
-
-	ownFree = redis.NewScript(hasIt + `local freed = 0
-for _, key in ipairs(KEYS) do
-  if has(key) then
-    freed = 1
-    local kind = redis.call('TYPE', key).ok
-    if kind == 'string' then redis.call('DEL', key) end
-    if kind == 'set' then redis.call('SREM', key, ARGV[1]) end
-    if kind == 'zset' then
-      redis.call('ZREM', key, ARGV[1], '__write__')
-      if string.find(key, ':timeout', 1, true) then redis.call('INCRBY', KEYS[1], 1) end
-    end
-    if kind == 'hash' then
-      redis.call('HDEL', key, ARGV[1])
-      if redis.call('HLEN', key) == 1 and redis.call('HEXISTS', key, 'mode') == 1 then redis.call('DEL', key) end
-    end
-  end
-end
-return freed`)
-
-	ownRenew = redis.NewScript(hasIt + `local renewed = 0
-for _, key in ipairs(KEYS) do if has(key) then renewed = redis.call('PEXPIRE', key, ARGV[2]) end end
-return renewed`)
-)
-
-const hasIt = `local function has(key)
-  local kind = redis.call('TYPE', key).ok
-  if kind == 'string' then return redis.call('GET', key) == ARGV[1] end
-  if kind == 'hash' then return redis.call('HEXISTS', key, ARGV[1]) == 1 end
-  if kind == 'zset' then return redis.call('ZSCORE', key, ARGV[1]) ~= false end
-  if kind == 'set' then return redis.call('SISMEMBER', key, ARGV[1]) == 1 end
-  return false
-end
-`
+// holderScript is a script of the holder in testdata: held, free or renew.
+func holderScript(t *testing.T, name string) *redis.Script {
+	t.Helper()
+	has := must.Have(os.ReadFile("testdata/has.lua"))(t)
+	return redis.NewScript(string(has) + string(must.Have(os.ReadFile("testdata/"+name+".lua"))(t)))
+}
 
 // libraryRaces runs actions while a lock in its library's format changes.
 type libraryRaces struct {
@@ -65,10 +32,12 @@ type libraryRaces struct {
 	releaser *Redis
 	pace     racePace
 	ours     int
+
+	held, free, renew *redis.Script
 }
 
 // all returns the keys that may name the holder.
-func (r *libraryRaces) all() []string { return append([]string{r.key}, r.keys...) }
+func (r *libraryRaces) all() []string { return append([]string{r.Key}, r.Keys...) }
 
 func (r *libraryRaces) ask(s *redis.Script, args ...any) int {
 	n, err := s.Run(r.Context(), r.client, r.all(), args...).Int()
@@ -80,16 +49,17 @@ func (r *libraryRaces) ask(s *redis.Script, args ...any) int {
 
 // next tries to take the lock as a waiter does.
 func (r *libraryRaces) next() int {
-	return r.ask(redis.NewScript(r.try), append([]any{r.me, 3600000}, r.args...)...)
+	return r.ask(redis.NewScript(r.Try), append([]any{r.Me, 3600000}, r.Args...)...)
 }
 
 // race takes the lock for a while, and runs other during the action. It returns false if the lock
 // expired before the preview or does not support the action.
 func (r *libraryRaces) race(lasts string, ttl time.Duration, other func()) (result Result, ok bool) {
 	r.Helper()
-	write := strings.ReplaceAll(r.write, "3600000", lasts)
-	trial{actions{write: write}, "", r.client, r.releaser}.write(r.T)
-	p, err := r.releaser.Preview(r.Context(), Request{ID: inspect.ID{Backend: "redis", Path: r.key}, Owner: inspect.Untrusted(r.holder), TTL: ttl})
+	leave(r.T, r.client, strings.ReplaceAll(strings.Join(r.Write, ";"), "3600000", lasts))
+	request := ofKey(r.Key, r.Holder)
+	request.TTL = ttl
+	p, err := r.releaser.Preview(r.Context(), request)
 	if lasts != "3600000" && (p.Refused == Gone || p.Refused == NotHolder) || p.Refused == Unsupported && ttl > 0 { // some of several keys end first
 		return result, false
 	}
@@ -106,14 +76,14 @@ func (r *libraryRaces) race(lasts string, ttl time.Duration, other func()) (resu
 // untouched checks that the next client still has the lock, and that no extra permits are free.
 func (r *libraryRaces) untouched(what string, result Result) {
 	r.Helper()
-	if r.ask(inIt, r.me) != 1 || r.try == takePermit && r.client.Get(r.Context(), r.key).Val() != "0" {
+	if r.ask(r.held, r.Me) != 1 || r.Library == "Redisson: RPermitExpirableSemaphore" && r.client.Get(r.Context(), r.Key).Val() != "0" {
 		r.Fatalf("%s: the next client lost its lock; %+v", what, result)
 	}
 }
 
 func (r *libraryRaces) releaseDuringARelease() {
 	var freed, taken int
-	result, _ := r.race("3600000", 0, func() { freed, taken = r.ask(ownFree, r.holder), r.next() })
+	result, _ := r.race("3600000", 0, func() { freed, taken = r.ask(r.free, r.Holder), r.next() })
 	deleted := result.Masters[0].Deleted
 	if deleted == (freed == 1) || result.Released != deleted || !deleted && result.Reason != Gone && result.Reason != Changed || taken != 1 {
 		r.Fatalf("own release: the holder freed it %d times, the next took it %d times, and we report %+v", freed, taken, result)
@@ -126,8 +96,8 @@ func (r *libraryRaces) releaseDuringARelease() {
 
 func (r *libraryRaces) releaseDuringARenewal() {
 	var renewed int
-	result, _ := r.race("3600000", 0, func() { renewed = r.ask(ownRenew, r.holder, 2*time.Hour.Milliseconds()) })
-	if there := r.ask(inIt, r.holder) == 1; result.Released == there || there && (renewed != 1 || result.Reason != Changed && result.Reason != Gone) {
+	result, _ := r.race("3600000", 0, func() { renewed = r.ask(r.renew, r.Holder, 2*time.Hour.Milliseconds()) })
+	if there := r.ask(r.held, r.Holder) == 1; result.Released == there || there && (renewed != 1 || result.Reason != Changed && result.Reason != Gone) {
 		r.Fatalf("a renewal: renewed %d times, it exists: %v; we report %+v", renewed, there, result)
 	}
 }
@@ -145,11 +115,11 @@ func (r *libraryRaces) releaseDuringItsEnd() {
 
 func (r *libraryRaces) ttlDuringARelease() {
 	var freed, taken int
-	result, ok := r.race("3600000", 10*time.Minute, func() { freed, taken = r.ask(ownFree, r.holder), r.next() })
+	result, ok := r.race("3600000", 10*time.Minute, func() { freed, taken = r.ask(r.free, r.Holder), r.next() })
 	if !ok {
 		return
 	}
-	if left := r.client.PTTL(r.Context(), r.key).Val(); freed != 1 || taken != 1 || left > 0 && left < 30*time.Minute {
+	if left := r.client.PTTL(r.Context(), r.Key).Val(); freed != 1 || taken != 1 || left > 0 && left < 30*time.Minute {
 		r.Fatalf("a TTL: freed %d times, taken %d times, and the next client's key has %v left; %+v", freed, taken, left, result)
 	}
 	r.untouched("a TTL", result)
@@ -162,19 +132,24 @@ func TestActsOnEveryLibraryInRaces(t *testing.T) {
 	t.Parallel()
 	_, client, releaser := onOneMaster(t)
 	const rueidis = "0123456789abcdefghijklmn"
-	rows := append(structuredWaits(), stringWaits()...)
+	rows := redisWaits(t)
+	redlock := rows[slices.IndexFunc(rows, func(w waits) bool { return w.String == "node-redlock" })]
 	rows = append(rows, waits{
-		library: "rueidislock", write: fmt.Sprintf("SET rueidislock:0:a %s PX 3600000;SET rueidislock:1:a %[1]s PX 3600000;SET rueidislock:2:a %[1]s PX 3600000", rueidis),
-		key: "rueidislock:0:a", holder: rueidis, me: "z" + rueidis[1:], try: allFree, keys: []string{"rueidislock:1:a", "rueidislock:2:a"},
+		Library: "rueidislock", Key: "rueidislock:0:a", Holder: rueidis, Me: "z" + rueidis[1:], Try: redlock.Try,
+		Keys: []string{"rueidislock:1:a", "rueidislock:2:a"}, Write: strings.Split(fmt.Sprintf(
+			"SET rueidislock:0:a %s PX 3600000;SET rueidislock:1:a %[1]s PX 3600000;SET rueidislock:2:a %[1]s PX 3600000", rueidis), ";"),
 	})
 	each := *tries
 	if each < 1000 { // few by default, since there are thirty libraries
 		each = max(each/8, 1)
 	}
 	for _, w := range rows {
-		t.Run(w.library+" "+w.how, func(t *testing.T) {
-			hear(t, client, cmp.Or(w.until.channel, "none"))
-			r := &libraryRaces{T: t, waits: w, client: client, releaser: releaser}
+		t.Run(w.Library+" "+w.How, func(t *testing.T) {
+			hear(t, client, cmp.Or(w.Until.Channel, "none"))
+			r := &libraryRaces{
+				T: t, waits: w, client: client, releaser: releaser,
+				held: holderScript(t, "held"), free: holderScript(t, "free"), renew: holderScript(t, "renew"),
+			}
 			for range each {
 				r.releaseDuringARelease()
 				r.releaseDuringARenewal()
@@ -186,58 +161,31 @@ func TestActsOnEveryLibraryInRaces(t *testing.T) {
 	}
 }
 
-// turn makes a waiter in its library's queue the holder. passes releases the lock, takes it for the
-// waiter, and reports whether the waiter was still queued.
-type turn struct {
-	name, write, key, waiter, passes, becomes string
-	keys                                      []string
-	hears                                     string // the waiter's channel; without a subscription it looks dead
-}
-
 // A waiter is removed from a Redis queue while it gets the lock. It either holds the lock and keeps
 // it, or was removed before.
 func TestRedisWaiterGetsLockInRaces(t *testing.T) {
 	t.Parallel()
 	_, client, releaser := onOneMaster(t)
-	soon := soonText()
-	ours := func(r byte) string { return recipe.LockscopeToken([16]byte{r}, "w") }
-	queue, alive := recipe.LockscopeKey(recipe.QueuePrefix, "lock:a"), recipe.LockscopeKey(recipe.AlivePrefix, "lock:a")
-	for _, tt := range []turn{
-		{
-			name: "Redisson's fair queue", hears: "redisson_lock__channel:{a}:" + ownerB, key: "a", waiter: ownerB, becomes: ownerB, keys: []string{"redisson_lock_queue:{a}", "redisson_lock_timeout:{a}"},
-			write: "HSET a " + ownerA + " 1;PEXPIRE a 3600000;RPUSH redisson_lock_queue:{a} " + ownerB + ";ZADD redisson_lock_timeout:{a} " + soon + " " + ownerB,
-			passes: `redis.call('DEL', KEYS[1])
-if redis.call('LPOP', KEYS[2]) ~= ARGV[1] then return 0 end
-redis.call('ZREM', KEYS[3], ARGV[1]) redis.call('HSET', KEYS[1], ARGV[1], 1) redis.call('PEXPIRE', KEYS[1], 3600000) return 1`,
-		},
-		{
-			name: "a writer of madelson's", key: "a.writer", waiter: idB + "_WRITERWAITING", becomes: idB, keys: []string{"a.readers"},
-			write: "SADD a.readers " + idA + ";SET a.writer " + idB + "_WRITERWAITING PX 3600000",
-			passes: `redis.call('DEL', KEYS[2])
-if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
-redis.call('SET', KEYS[1], ARGV[2], 'PX', 3600000) return 1`,
-		},
-		{
-			name: "our own queue", key: "lock:a", waiter: ours(2), becomes: ours(2), keys: []string{queue},
-			write: "SET lock:a " + ours(1) + " PX 3600000;ZADD " + queue + " 1 " + ours(2) + ";HSET " + alive + " " + ours(2) + " " + soon + "000",
-			passes: `redis.call('DEL', KEYS[1])
-if redis.call('ZREM', KEYS[2], ARGV[1]) == 0 then return 0 end
-redis.call('SET', KEYS[1], ARGV[2], 'PX', 3600000) return 1`,
-		},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			hear(t, client, "none", tt.hears)
+	held := holderScript(t, "held")
+	for _, tt := range load[struct {
+		Name, Waiter, Becomes, Passes, Hears string
+		Write, Keys                          []string
+	}](t, "turns.yaml", "a") {
+		t.Run(tt.Name, func(t *testing.T) {
+			hear(t, client, cmp.Or(tt.Hears, "none"))
 			won, pace := 0, racePace{}
 			for try := range *tries {
-				trial{actions{write: tt.write}, "", client, releaser}.write(t)
-				p := confirmed(t, releaser, Request{ID: inspect.ID{Backend: "redis", Path: tt.key}, Owner: inspect.Untrusted(tt.waiter), Waiter: true})
+				leave(t, client, tt.Write...)
+				request := ofKey(tt.Keys[0], tt.Waiter)
+				request.Waiter = true
+				p := confirmed(t, releaser, request)
 				passed := 0
 				var failed error
 				result, err := pace.run(func() {
-					passed, failed = redis.NewScript(tt.passes).Run(t.Context(), client, append([]string{tt.key}, tt.keys...), tt.waiter, tt.becomes).Int()
+					passed, failed = redis.NewScript(tt.Passes).Run(t.Context(), client, tt.Keys, tt.Waiter, tt.Becomes).Int()
 				}, func() (Result, error) { return releaser.Execute(t.Context(), p, "--yes") })
 				must.Succeed(t, errors.Join(err, failed))
-				holds, err := inIt.Run(t.Context(), client, []string{tt.key}, tt.becomes).Int()
+				holds, err := held.Run(t.Context(), client, tt.Keys[:1], tt.Becomes).Int()
 				if err != nil || holds != passed || result.Released == (passed == 1) || !result.Released && result.Reason != Changed && result.Reason != Gone {
 					t.Fatalf("try %d: it got the lock %d times, it holds it: %d; we report %+v, %v", try, passed, holds, result, err)
 				}
@@ -253,8 +201,7 @@ redis.call('SET', KEYS[1], ARGV[2], 'PX', 3600000) return 1`,
 func TestActsOnSeveralMastersInRaces(t *testing.T) {
 	t.Parallel()
 	servers := []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}
-	clients, addrs := redisMastersOf(t, servers)
-	releaser := onMasters(t, clients, addrs)
+	clients, releaser := onServers(t, servers...)
 	value := strings.Repeat("o", 21) + "g=="
 	pace := racePace{}
 	for try := range *tries {

@@ -1,6 +1,7 @@
 package act
 
 import (
+	"errors"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/zksource"
 	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
@@ -32,11 +34,13 @@ func TestMissingZooKeeperRightIsNamed(t *testing.T) {
 }
 
 // aclUser adds a user to a server and returns a client of that user.
-func aclUser(t *testing.T, server *servertest.Redis, name string, rights ...any) redis.UniversalClient {
+func aclUser(t *testing.T, server *servertest.Redis, rights string) redis.UniversalClient {
 	t.Helper()
-	args := append([]any{"ACL", "SETUSER", name, "reset", "on", ">secret"}, rights...)
-	must.Succeed(t, server.Client(t).Do(t.Context(), args...).Err())
-	c := redis.NewClient(&redis.Options{Addr: server.Addr, Username: name, Password: "secret", MaxRetries: -1, ContextTimeoutEnabled: true, Protocol: 2, ReadTimeout: time.Minute})
+	command(t, server.Client(t), "ACL SETUSER ops reset on >secret "+rights)
+	c := redis.NewClient(&redis.Options{
+		Addr: server.Addr, Username: "ops", Password: "secret", MaxRetries: -1, ContextTimeoutEnabled: true, Protocol: 2,
+		ReadTimeout: time.Minute,
+	})
 	t.Cleanup(func() { c.Close() })
 	return c
 }
@@ -45,7 +49,7 @@ func aclUser(t *testing.T, server *servertest.Redis, name string, rights ...any)
 func TestReleaseSurvivesDeniedWakeUp(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)
-	admin, _ := redisMastersOf(t, []*servertest.Redis{server})
+	admin := server.Client(t)
 	for _, tt := range []struct{ name, write, owner string }{
 		{"string", "SET lock:string lockscope:YWFhYWFhYWFhYWFhYWFhYQ:a", "lockscope:YWFhYWFhYWFhYWFhYWFhYQ:a"},
 		{"python-redis-lock", "SET lock:python-redis-lock YWFhYWFhYWFhYWFhYWFhYWFh PX 60000", "YWFhYWFhYWFhYWFhYWFhYWFh"},
@@ -54,14 +58,14 @@ func TestReleaseSurvivesDeniedWakeUp(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			// The user may neither publish nor push to the list that wakes waiters.
-			c := aclUser(t, server, "mute", "~lock:"+tt.name+"*", "~{lock*", "~redisson*", "resetchannels", "+@all", "-@admin")
-			command(t, admin[0], tt.write)
+			c := aclUser(t, server, "~lock:"+tt.name+"* ~{lock* ~redisson* resetchannels +@all -@admin")
+			command(t, admin, tt.write)
 			releaser := onMaster(t, c, server.Addr)
 			result, err := perform(t, releaser, ofKey("lock:"+tt.name, tt.owner))
 			if err != nil || !result.Released || !result.Masters[0].Deleted {
 				t.Errorf("result %+v, %v", result, err)
 			}
-			must.Equal(t, admin[0].Exists(t.Context(), "lock:"+tt.name).Val(), 0, "keys left")
+			must.Equal(t, admin.Exists(t.Context(), "lock:"+tt.name).Val(), 0, "keys left")
 			if lines := auditLines(t, releaser.audit.path); len(lines) != 2 || lines[1]["released"] != true || lines[1]["error"] != nil {
 				t.Errorf("audit %v", lines)
 			}
@@ -73,34 +77,22 @@ func TestReleaseSurvivesDeniedWakeUp(t *testing.T) {
 func TestReleaseNamesMissingRights(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)
-	admin, addrs := redisMastersOf(t, []*servertest.Redis{server})
-	least := []string{"+evalsha", "+eval", "+get", "+del", "+getrange"}
-	release := func(t *testing.T, rights ...any) (Result, error) {
-		t.Helper()
-		must.Succeed(t, admin[0].Set(t.Context(), "lock:a", "v", time.Minute).Err())
-		admin[0].ScriptFlush(t.Context())
-		releaser := onMasters(t, []redis.UniversalClient{aclUser(t, server, "ops", rights...)}, addrs)
-		p, err := releaser.Preview(t.Context(), Request{ID: inspect.ID{Backend: "redis", Path: "lock:a"}, Owner: "v"})
+	admin := server.Client(t)
+	release := func(rights string) (Result, error) {
+		command(t, admin, "SET lock:a v;SCRIPT FLUSH")
+		releaser := onMaster(t, aclUser(t, server, rights), server.Addr)
+		p, err := releaser.Preview(t.Context(), ofKey("lock:a", "v"))
 		if err != nil {
 			return Result{}, err
 		}
 		return releaser.Execute(t.Context(), p, "typed")
 	}
-	all := []any{"~lock:*"}
-	for _, right := range least {
-		all = append(all, right)
-	}
-	if result, err := release(t, all...); err != nil || !result.Released {
+	const least = "~lock:* +evalsha +eval +get +del +getrange"
+	if result, err := release(least); err != nil || !result.Released {
 		t.Errorf("with the least rights: %+v, %v", result, err)
 	}
-	for i, right := range least {
-		some := []any{"~lock:*"}
-		for j, other := range least {
-			if j != i {
-				some = append(some, other)
-			}
-		}
-		result, err := release(t, some...)
+	for _, right := range strings.Fields(least)[1:] {
+		result, err := release(strings.Replace(least+" ", right+" ", "", 1))
 		said := result.Detail // a missing right to run scripts is in the preview
 		if err != nil {
 			said = err.Error()
@@ -109,7 +101,130 @@ func TestReleaseNamesMissingRights(t *testing.T) {
 			t.Errorf("without %s: %+v, %v", right, result, err)
 		}
 	}
-	if _, err := release(t, "~other:*", "+@all"); err == nil || !strings.Contains(err.Error(), "grant ~lock:a") {
+	if _, err := release("~other:* +@all"); err == nil || !strings.Contains(err.Error(), "grant ~lock:a") {
 		t.Errorf("without the key: %v", err)
+	}
+}
+
+func TestMissingScriptsAreNamed(t *testing.T) {
+	t.Parallel()
+	const so = ": nothing can be compared and changed in one step, so no lock can be released or given a TTL"
+	renamed := servertest.StartRedis(t, "--rename-command", "EVALSHA", "").Client(t)
+	why := "the server has no EVALSHA (renamed or disabled by rename-command)"
+	must.Equal(t, NoScripts(t.Context(), renamed), why+so)
+	client := servertest.StartRedis(t).Client(t)
+	must.Equal(t, NoScripts(t.Context(), client), "")
+	command(t, client, "ACL SETUSER default -eval")
+	must.Equal(t, NoScripts(t.Context(), client), "its ACL denies EVAL to this user (grant +eval)"+so)
+}
+
+// The deletion counts even if publishing is denied, since the key may be unreadable afterwards.
+func TestScriptSurvivesDeniedWakeUp(t *testing.T) {
+	t.Parallel()
+	server := servertest.StartRedis(t)
+	admin := server.Client(t)
+	const key, value = "lock:string", "lockscope:YWFhYWFhYWFhYWFhYWFhYQ:a"
+	must.Succeed(t, admin.Set(t.Context(), key, value, 0).Err())
+	way, ok := removalOf(&inspect.Lock{ID: inspect.ID{Backend: "redis", Path: key}}, &inspect.Contender{Name: value}, value)
+	if !ok {
+		t.Fatal("a plain string cannot be released")
+	}
+	way.args = append(way.args, 0) // no time limit
+	c := aclUser(t, server, "~"+key+" resetchannels +@all -@admin")
+	if deleted, err := way.run(t.Context(), c); !deleted || err != nil {
+		t.Errorf("deleted %v, %v", deleted, err)
+	}
+}
+
+// A user who may not read part of a lock sees the missing right, not a missing holder or missing
+// waiters.
+func TestReleaseReportsMissingReadRights(t *testing.T) {
+	t.Parallel()
+	server := servertest.StartRedis(t)
+	const base64 = "YWFhYWFhYWFhYWFhYWFhYQ=="
+	command(t, server.Client(t), "SET lock:plain "+base64+" PX 60000;HSET lock:redisson "+ownerA+" 1;ZADD lock:zset 4102444800000 "+idA)
+	preview := func(t *testing.T, key, owner, denied string) (Preview, error) {
+		user := aclUser(t, server, "~* &* +@all "+denied)
+		return onMaster(t, user, server.Addr).Preview(t.Context(), ofKey(key, owner))
+	}
+	for _, tt := range []struct {
+		key, owner, denied string
+		found              bool   // despite the missing right
+		next               string // part of NextUnknown
+	}{
+		{key: "lock:plain", owner: base64, denied: "getrange"},
+		{key: "lock:plain", owner: base64, denied: "type", found: true},
+		{key: "lock:redisson", owner: ownerA, denied: "hscan"},
+		{key: "lock:redisson", owner: ownerA, denied: "lrange", found: true, next: "+lrange"},
+		{key: "lock:redisson", owner: ownerB, denied: "lrange"},
+		{key: "lock:redisson", owner: ownerA, denied: "pubsub", found: true, next: "+pubsub|numsub"},
+		{key: "lock:zset", owner: idA, denied: "zrange"},
+	} {
+		t.Run(tt.key+" -"+tt.denied+" "+tt.owner, func(t *testing.T) {
+			p, err := preview(t, tt.key, tt.owner, "-"+tt.denied)
+			switch {
+			case tt.found && (err != nil || p.Seen == nil || p.Refused != ""):
+				t.Errorf("preview %+v, %v", p, err)
+			case !tt.found && (!errors.Is(err, ErrUnreachable) || !strings.Contains(err.Error(), "grant +"+tt.denied)):
+				t.Errorf("refused %q, error %v: want ErrUnreachable and the right +%s", p.Refused, err, tt.denied)
+			}
+			if !strings.Contains(p.NextUnknown, tt.next) || tt.next == "" && p.NextUnknown != "" {
+				t.Errorf("next is unknown because of %q, want %q in it", p.NextUnknown, tt.next)
+			}
+		})
+	}
+	if p, err := preview(t, "lock:redisson", ownerB, ""); err != nil || p.Refused != Gone {
+		t.Errorf("with all rights, a missing owner is %q, %v", p.Refused, err)
+	}
+}
+
+// The error says that the server is a replica and omits the script's digest.
+func TestReplicaIsNamedByARelease(t *testing.T) {
+	r := &Redis{}
+	err := r.explain("release", "lock:a", errors.New("ERR user_script:8: refused DEL: READONLY You can't write against a read only replica. script: fdc7e2a7738f3b2d0fe338af799cfe6cc45ae4c7, on @user_script:8."))
+	if text := err.Error(); !strings.Contains(text, "it is a replica") || strings.Contains(text, "script") {
+		t.Error(text)
+	}
+}
+
+// A contender is reported gone only if all reads succeeded. Otherwise a needed release would look
+// unnecessary.
+func TestUnseenContenderIsNotGone(t *testing.T) {
+	for aspect, known := range map[inspect.Aspect]bool{
+		inspect.AspectHolders: false, inspect.AspectWaiters: false, inspect.AspectKind: false, inspect.AspectWatches: true,
+	} {
+		l := &inspect.Lock{Unseen: []inspect.Unseen{{Aspect: aspect, Where: "/l", Read: "getChildren", Reason: "not authenticated", Right: "READ on /l"}}}
+		d := directory{Reading: &zksource.Reading{Lock: l}}
+		_, c, err := d.contender("lock-0000000001")
+		if c != nil || (err == nil) != known {
+			t.Errorf("%v unseen: %v, %v", aspect, c, err)
+		}
+		if !known && (!errors.Is(err, ErrUnreachable) || !strings.Contains(err.Error(), "grant READ on /l")) {
+			t.Errorf("%v unseen: %v", aspect, err)
+		}
+	}
+}
+
+// Without the server's clock, dead waiters cannot be told from live ones, so the next holder is
+// unknown.
+func TestNextIsUnknownWithoutServerClock(t *testing.T) {
+	clock := inspect.Unseen{Aspect: inspect.AspectExpiry, Where: "a:1", Read: "TIME", Right: "+time", Reason: "NOPERM"}
+	two := []inspect.Contender{{Name: "a", State: inspect.Waiting}, {Name: "b", State: inspect.Waiting}}
+	holder := &inspect.Contender{Name: "h", State: inspect.Holding}
+	for name, tt := range map[string]struct {
+		waiters []inspect.Contender
+		unseen  []inspect.Unseen
+		known   bool
+	}{
+		"known":                         {two, nil, true},
+		"no clock":                      {two, []inspect.Unseen{clock}, false},
+		"no clock, but there is one":    {two[:1], []inspect.Unseen{clock}, true},
+		"another expiry that is denied": {two, []inspect.Unseen{{Aspect: inspect.AspectExpiry, Read: "PTTL", Right: "+pttl"}}, true},
+	} {
+		rd := reading{lock: &inspect.Lock{Waiters: tt.waiters, Unseen: tt.unseen}}
+		next, why := rd.next(holder), rd.unseenWaiters()
+		if (next != nil) != tt.known || (why == "") != tt.known || !tt.known && !strings.Contains(why, "+time") {
+			t.Errorf("%s: next %+v, %q", name, next, why)
+		}
 	}
 }

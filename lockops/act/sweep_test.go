@@ -51,27 +51,19 @@ func startSweeping(t *testing.T, addr string, audit *Audit) *sweeping {
 
 func (s *sweeping) create(node, data string, flags int32) string {
 	s.Helper()
-	made, err := s.conn.Create(s.root+node, []byte(data), flags, zk.WorldACL(zk.PermAll))
-	if err != nil {
-		s.Fatal(err)
-	}
-	return made
+	return create(s.T, s.conn, s.root+node, data, flags)
 }
 
 func (s *sweeping) use(dir string) {
 	s.Helper()
-	if err := s.conn.Delete(s.create(dir+"/lock-", "", zk.FlagEphemeral|zk.FlagSequence), -1); err != nil {
-		s.Fatal(err)
-	}
+	must.Succeed(s, s.conn.Delete(s.create(dir+"/lock-", "", sequential), -1))
 }
 
 func (s *sweeping) preview(idle, later time.Duration) SweepPreview {
 	s.Helper()
-	p, err := s.sweeper.PreviewSweep(s.Context(), SweepRequest{Root: inspect.ID{Backend: "zk", Path: s.root}, Idle: idle, Now: time.Now().Add(later), Backend: s.backend, Why: "a test"})
-	if err != nil {
-		s.Fatal(err)
-	}
-	return p
+	root := inspect.ID{Backend: "zk", Path: s.root}
+	request := SweepRequest{Root: root, Idle: idle, Now: time.Now().Add(later), Backend: s.backend, Why: "a test"}
+	return must.Have(s.sweeper.PreviewSweep(s.Context(), request))(s)
 }
 
 // sweep tries to delete a directory and expects it to be kept for the reason want, or deleted if
@@ -125,20 +117,21 @@ func TestSweepDeletesOnlyIdleLeftovers(t *testing.T) {
 
 func TestSweepReportsUnreadableNodes(t *testing.T) {
 	t.Parallel()
-	server := servertest.StartZooKeeper(t)
-	conn := connectZooKeeper(t, server.Addr)
-	sweeper := NewZooKeeper(conn, Target{Name: "zk", Servers: []string{server.Addr}}, nil)
-	t.Cleanup(sweeper.Close)
-	root := servertest.UniquePath(t)
-	must.Have(conn.Create(root, nil, 0, zk.WorldACL(zk.PermAll)))(t)
-	must.Have(conn.Create(root+"/shut", nil, 0, zk.WorldACL(zk.PermDelete)))(t)
-	p, err := sweeper.PreviewSweep(t.Context(), SweepRequest{Root: inspect.ID{Backend: "zk", Path: root}, Now: time.Now()})
-	if err != nil || len(p.Unread) != 1 || !strings.Contains(p.Unread[0], "/shut: grant READ") {
-		t.Errorf("%+v, %v", p, err)
-	}
-	if _, err := sweeper.PreviewSweep(t.Context(), SweepRequest{Root: inspect.ID{Backend: "zk", Path: root + "/none"}}); err == nil || !errors.Is(err, ErrUnreachable) {
-		t.Errorf("a missing root: %v", err)
-	}
+	eachOwnZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
+		conn := connectZooKeeper(t, server.Addr)
+		sweeper := NewZooKeeper(conn, Target{Name: "zk", Servers: []string{server.Addr}}, nil)
+		t.Cleanup(sweeper.Close)
+		root := servertest.UniquePath(t)
+		must.Have(conn.Create(root, nil, 0, zk.WorldACL(zk.PermAll)))(t)
+		must.Have(conn.Create(root+"/shut", nil, 0, zk.WorldACL(zk.PermDelete)))(t)
+		p, err := sweeper.PreviewSweep(t.Context(), SweepRequest{Root: inspect.ID{Backend: "zk", Path: root}, Now: time.Now()})
+		if err != nil || len(p.Unread) != 1 || !strings.Contains(p.Unread[0], "/shut: grant READ") {
+			t.Errorf("%+v, %v", p, err)
+		}
+		if _, err := sweeper.PreviewSweep(t.Context(), SweepRequest{Root: inspect.ID{Backend: "zk", Path: root + "/none"}}); err == nil || !errors.Is(err, ErrUnreachable) {
+			t.Errorf("a missing root: %v", err)
+		}
+	})
 }
 
 func dated(by inspect.LeaderClock) *inspect.Backend { return &inspect.Backend{Name: "zk", Clock: by} }
@@ -147,34 +140,35 @@ func dated(by inspect.LeaderClock) *inspect.Backend { return &inspect.Backend{Na
 // cannot be dated are counted with a reason.
 func TestSweepCountsByLeaderClock(t *testing.T) {
 	t.Parallel()
-	server := servertest.StartZooKeeper(t)
-	s := startSweeping(t, server.Addr, nil)
-	_, stat, err := s.conn.Get(s.root + "/later")
-	must.Succeed(t, err)
-	const day = 24 * time.Hour
-	ms := time.UnixMilli(stat.Ctime)
-	for _, tt := range []struct {
-		name                   string
-		backend                *inspect.Backend
-		ahead                  time.Duration // of our clock
-		found, recent, undated int
-	}{
-		{"our clock is two days ahead", dated(inspect.LeaderClock{Known: true, From: 1, Offset: -2 * day}), 2 * day, 0, 2, 1},
-		{"used two days ago", dated(inspect.LeaderClock{Known: true, From: 1}), 2 * day, 2, 0, 1},
-		{"our clock is two days behind", dated(inspect.LeaderClock{Known: true, From: 1, Offset: 2 * day}), 0, 2, 0, 1},
-		{"dated by a former leader", dated(inspect.LeaderClock{Known: true, From: stat.Czxid + 100, Oldest: ms.Add(2 * day)}), 2 * day, 0, 0, 3},
-		{"its successor has led for two days", dated(inspect.LeaderClock{Known: true, From: stat.Czxid + 100, Oldest: ms}), 2 * day, 3, 0, 0},
-		{"unknown clock", dated(inspect.LeaderClock{From: 1}), 2 * day, 0, 0, 3},
-		{"unknown clock, much later dates", dated(inspect.LeaderClock{From: 1, Newest: ms.Add(2 * day)}), 0, 2, 0, 1},
-		{"unknown clock, also much earlier dates", dated(inspect.LeaderClock{From: 1, Oldest: ms.Add(-2 * day), Newest: ms}), 0, 0, 0, 3},
-		{"unknown clock, leader for two days by its dates", dated(inspect.LeaderClock{From: stat.Czxid + 100, Oldest: ms, Newest: ms.Add(2 * day)}), 0, 3, 0, 0},
-		{"no clock was read", dated(inspect.LeaderClock{}), 2 * day, 0, 0, 3},
-		{"no backend", nil, 2 * day, 0, 0, 3},
-	} {
-		s.backend = tt.backend
-		p := s.preview(day, tt.ahead)
-		if len(p.Found) != tt.found || p.Recent != tt.recent || p.Undated != tt.undated || (p.WhyUndated == "") != (tt.undated == 0) {
-			t.Errorf("%s: %+v", tt.name, p)
+	eachOwnZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
+		s := startSweeping(t, server.Addr, nil)
+		_, stat, err := s.conn.Get(s.root + "/later")
+		must.Succeed(t, err)
+		const day = 24 * time.Hour
+		ms := time.UnixMilli(stat.Ctime)
+		for _, tt := range []struct {
+			name                   string
+			backend                *inspect.Backend
+			ahead                  time.Duration // of our clock
+			found, recent, undated int
+		}{
+			{"our clock is two days ahead", dated(inspect.LeaderClock{Known: true, From: 1, Offset: -2 * day}), 2 * day, 0, 2, 1},
+			{"used two days ago", dated(inspect.LeaderClock{Known: true, From: 1}), 2 * day, 2, 0, 1},
+			{"our clock is two days behind", dated(inspect.LeaderClock{Known: true, From: 1, Offset: 2 * day}), 0, 2, 0, 1},
+			{"dated by a former leader", dated(inspect.LeaderClock{Known: true, From: stat.Czxid + 100, Oldest: ms.Add(2 * day)}), 2 * day, 0, 0, 3},
+			{"its successor has led for two days", dated(inspect.LeaderClock{Known: true, From: stat.Czxid + 100, Oldest: ms}), 2 * day, 3, 0, 0},
+			{"unknown clock", dated(inspect.LeaderClock{From: 1}), 2 * day, 0, 0, 3},
+			{"unknown clock, much later dates", dated(inspect.LeaderClock{From: 1, Newest: ms.Add(2 * day)}), 0, 2, 0, 1},
+			{"unknown clock, also much earlier dates", dated(inspect.LeaderClock{From: 1, Oldest: ms.Add(-2 * day), Newest: ms}), 0, 0, 0, 3},
+			{"unknown clock, leader for two days by its dates", dated(inspect.LeaderClock{From: stat.Czxid + 100, Oldest: ms, Newest: ms.Add(2 * day)}), 0, 3, 0, 0},
+			{"no clock was read", dated(inspect.LeaderClock{}), 2 * day, 0, 0, 3},
+			{"no backend", nil, 2 * day, 0, 0, 3},
+		} {
+			s.backend = tt.backend
+			p := s.preview(day, tt.ahead)
+			if len(p.Found) != tt.found || p.Recent != tt.recent || p.Undated != tt.undated || (p.WhyUndated == "") != (tt.undated == 0) {
+				t.Errorf("%s: %+v", tt.name, p)
+			}
 		}
-	}
+	})
 }

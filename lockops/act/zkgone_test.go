@@ -2,17 +2,16 @@ package act
 
 import (
 	"errors"
-	"strings"
+	"path"
 	"testing"
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/lockscope/lockscope/inspect"
-	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// cutOff is a connection that is lost before each delete is sent.
+// cutOff is a connection that is lost before each delete is sent, or before its reply if meanwhile
+// deletes the node.
 type cutOff struct {
 	*zk.Conn
 	meanwhile func()
@@ -100,43 +99,37 @@ var encounters = map[string]func(*encounter){
 // the release, nor a lost reply reports it gone.
 func TestExistingNodeIsNotReportedGone(t *testing.T) {
 	t.Parallel()
-	server := servertest.StartZooKeeper(t)
-	conn := connectZooKeeper(t, server.Addr)
-	audit, _ := openAudit(t)
-	releaser := func(c ZKConn) *ZooKeeper {
-		return NewZooKeeper(c, Target{Name: "zk", Servers: []string{server.Addr}}, audit)
-	}
-	create := func(node string, flags int32) string {
-		t.Helper()
-		return must.Have(conn.Create(node, []byte("host:1234"), flags, zk.WorldACL(zk.PermAll)))(t)
-	}
-	remove := func(node string) {
-		if err := conn.Delete(node, -1); err != nil && !errors.Is(err, zk.ErrNoNode) {
-			t.Fatal(err)
+	eachOwnZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
+		conn := connectZooKeeper(t, server.Addr)
+		releaser := func(c ZKConn) *ZooKeeper { return onEnsemble(t, c, server.Addr) }
+		create := func(node string, flags int32) string { return create(t, conn, node, "host:1234", flags) }
+		remove := func(node string) {
+			if err := conn.Delete(node, -1); err != nil && !errors.Is(err, zk.ErrNoNode) {
+				t.Fatal(err)
+			}
 		}
-	}
-	for kind, made := range map[string]func(dir string) (lock, node string, sibling func()){
-		"one ephemeral node alone": func(dir string) (string, string, func()) {
-			node := create(dir+"/leader", zk.FlagEphemeral)
-			return node, node, func() { create(dir+"/other", zk.FlagEphemeral) }
-		},
-		"at the root": func(dir string) (string, string, func()) {
-			node := create(dir+"-leader", zk.FlagEphemeral)
-			return node, node, func() { create(dir+"-other", zk.FlagEphemeral) }
-		},
-		"in a queue": func(dir string) (string, string, func()) {
-			return dir, create(dir+"/job-", zk.FlagEphemeral|zk.FlagSequence), func() { create(dir+"/job-0000008080", zk.FlagEphemeral) }
-		},
-	} {
-		for when, meet := range encounters {
-			t.Run(kind+" "+when, func(t *testing.T) {
-				dir := servertest.UniquePath(t)
-				create(dir, 0)
-				lock, node, sibling := made(dir)
-				request := Request{ID: inspect.ID{Backend: "zk", Path: lock}, Owner: inspect.Untrusted(node[strings.LastIndex(node, "/")+1:])}
-				meet(&encounter{t, conn, releaser, request, node, sibling})
-				remove(dir + "-other") // a leftover at the root would be a sibling in later cases
-			})
+		for kind, made := range map[string]func(dir string) (lock, node string, sibling func()){
+			"one ephemeral node alone": func(dir string) (string, string, func()) {
+				node := create(dir+"/leader", zk.FlagEphemeral)
+				return node, node, func() { create(dir+"/other", zk.FlagEphemeral) }
+			},
+			"at the root": func(dir string) (string, string, func()) {
+				node := create(dir+"-leader", zk.FlagEphemeral)
+				return node, node, func() { create(dir+"-other", zk.FlagEphemeral) }
+			},
+			"in a queue": func(dir string) (string, string, func()) {
+				return dir, create(dir+"/job-", zk.FlagEphemeral|zk.FlagSequence), func() { create(dir+"/job-0000008080", zk.FlagEphemeral) }
+			},
+		} {
+			for when, meet := range encounters {
+				t.Run(kind+" "+when, func(t *testing.T) {
+					dir := servertest.UniquePath(t)
+					create(dir, 0)
+					lock, node, sibling := made(dir)
+					meet(&encounter{t, conn, releaser, ofNode(lock, path.Base(node)), node, sibling})
+					remove(dir + "-other") // a leftover at the root would be a sibling in later cases
+				})
+			}
 		}
-	}
+	})
 }

@@ -108,6 +108,24 @@ func (q queues) take(ctx context.Context, c *zk.Conn, dir string, waits chan<- s
 	}
 }
 
+// takesOver lets a client wait for a lock, releases its holder, and waits for the client to get it.
+func takesOver(
+	t *testing.T, releaser *ZooKeeper, lock, holder string, take func(ctx context.Context, waits chan<- struct{}) error,
+) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	waits, granted := make(chan struct{}), make(chan error, 1)
+	go func() { granted <- take(ctx, waits) }()
+	select {
+	case <-waits:
+	case err := <-granted:
+		t.Fatalf("not refused at first: %v", err)
+	}
+	releaseFirst(t, releaser, inspect.ID{Backend: "zk", Path: lock}, inspect.Untrusted(holder))
+	must.Succeed(t, <-granted)
+}
+
 // A client that waits in a queue as its library does, and go-zookeeper's own Lock, get the lock
 // after its holder was released.
 func TestZkWaitersTakeReleasedLocks(t *testing.T) {
@@ -117,23 +135,13 @@ func TestZkWaitersTakeReleasedLocks(t *testing.T) {
 	releaser := onEnsemble(t, conn, server.Addr)
 	for _, q := range queueWaits() {
 		t.Run(q.library, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-			defer cancel()
 			dir := servertest.UniquePath(t)
 			create(t, conn, dir, "", 0)
-			holder := must.Have(q.take(ctx, first, dir, nil))(t)
-			waits, granted := make(chan struct{}), make(chan error, 1)
-			go func() {
+			holder := must.Have(q.take(t.Context(), first, dir, nil))(t)
+			takesOver(t, releaser, dir, holder, func(ctx context.Context, waits chan<- struct{}) error {
 				_, err := q.take(ctx, second, dir, waits)
-				granted <- err
-			}()
-			select {
-			case <-waits:
-			case err := <-granted:
-				t.Fatalf("not refused at first: %v", err)
-			}
-			releaseFirst(t, releaser, inspect.ID{Backend: "zk", Path: dir}, inspect.Untrusted(holder))
-			must.Succeed(t, <-granted)
+				return err
+			})
 		})
 	}
 	t.Run("go-zookeeper: Lock", func(t *testing.T) {
@@ -172,15 +180,11 @@ func TestSingleNodeWaitersTakeReleasedLocks(t *testing.T) {
 		"Symfony Lock":             {"YWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWE=", true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-			defer cancel()
 			node := servertest.UniquePath(t)
-			must.Succeed(t, takeNode(ctx, first, node, tt.data, tt.polls, nil))
-			waits, granted := make(chan struct{}), make(chan error, 1)
-			go func() { granted <- takeNode(ctx, second, node, tt.data, tt.polls, waits) }()
-			<-waits
-			releaseFirst(t, releaser, inspect.ID{Backend: "zk", Path: node}, inspect.Untrusted(node[1:]))
-			must.Succeed(t, <-granted)
+			must.Succeed(t, takeNode(t.Context(), first, node, tt.data, tt.polls, nil))
+			takesOver(t, releaser, node, node[1:], func(ctx context.Context, waits chan<- struct{}) error {
+				return takeNode(ctx, second, node, tt.data, tt.polls, waits)
+			})
 			must.Succeed(t, second.Delete(node, -1)) // at the root, a sibling would keep the next node from being alone
 		})
 	}
@@ -221,7 +225,7 @@ func takeNode(ctx context.Context, c *zk.Conn, node, data string, polls bool, wa
 func TestNextCallTakesReleasedPersistentLock(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartZooKeeper(t)
-	conn, root := connectZooKeeper(t, server.Addr), servertest.UniquePath(t)
+	conn := connectZooKeeper(t, server.Addr)
 	releaser := onEnsemble(t, conn, server.Addr)
 	for _, tt := range []struct {
 		path, data string
@@ -242,19 +246,13 @@ func TestNextCallTakesReleasedPersistentLock(t *testing.T) {
 			return record.SimpleFields.Owner == "" || err == nil && end < time.Now().UnixMilli()
 		}},
 	} {
-		full := root + tt.path
-		for i := 1; i <= len(full); i++ {
-			if i < len(full) && full[i] != '/' {
-				continue
-			}
-			data := ""
-			if i == len(full) {
-				data = tt.data
-			}
-			if _, err := conn.Create(full[:i], []byte(data), 0, zk.WorldACL(zk.PermAll)); err != nil && !errors.Is(err, zk.ErrNodeExists) {
-				t.Fatal(err)
+		full := servertest.UniquePath(t) + tt.path
+		for i := range full[1:] {
+			if full[i+1] == '/' {
+				create(t, conn, full[:i+1], "", 0)
 			}
 		}
+		create(t, conn, full, tt.data, 0)
 		call := func() bool {
 			data, stat, err := conn.Get(full)
 			if err != nil || !tt.free(data) {
@@ -297,8 +295,8 @@ var elsewhere = map[string][2]string{
 // one that shows why not.
 func TestEveryRecipeHasAWaiter(t *testing.T) {
 	have := map[string]bool{}
-	for _, w := range append(structuredWaits(), stringWaits()...) {
-		have[w.library] = true
+	for _, w := range redisWaits(t) {
+		have[w.Library] = true
 	}
 	for _, q := range queueWaits() {
 		have[q.library] = true
@@ -313,7 +311,7 @@ func TestEveryRecipeHasAWaiter(t *testing.T) {
 	for _, r := range docs.Recipes() {
 		rows++
 		if !have[r.Library] && !recipe.PlainString(r.Name) && !recipe.OneNode(r.Name) { // these wait alike
-			t.Errorf("no test waits for a lock of %q: add it to structuredWaits, stringWaits, queueWaits or elsewhere", r.Library)
+			t.Errorf("no test waits for a lock of %q: add it to waits.yaml, queueWaits or elsewhere", r.Library)
 		}
 		delete(have, r.Library)
 	}
