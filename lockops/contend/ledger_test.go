@@ -203,7 +203,10 @@ func TestStuckCountsOnlyServerWaits(t *testing.T) {
 	for _, tt := range []struct {
 		step string
 		want time.Duration
-	}{{"0 comes 1", 0}, {"1 comes 2", time.Minute}, {"0 gets", 0}, {"0 releases", time.Minute}} {
+	}{
+		{"0 comes 1", 0}, {"1 comes 2", time.Minute}, {"0 gets", 0}, {"0 gives", 0}, {"0 comes 3", time.Minute},
+		{"1 gets", 0}, {"1 releases", time.Minute},
+	} {
 		s.tell(t, tt.step)
 		must.Equal(t, s.stuck(s.now.Add(time.Minute)), tt.want, "after", tt.step)
 	}

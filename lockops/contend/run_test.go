@@ -42,7 +42,7 @@ type fakeMember struct {
 	target *fakeTarget
 	number int
 	turn   chan struct{}
-	asked  uint64
+	asked  uint64 // 3 to connect
 }
 
 func fifo([]*fakeMember) int { return 0 }
@@ -64,7 +64,7 @@ func (a *fakeTarget) Join(_ context.Context, contender int) (Member, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.open++
-	return &fakeMember{target: a, number: contender, turn: make(chan struct{}, 1)}, nil
+	return &fakeMember{target: a, number: contender, turn: make(chan struct{}, 1), asked: 3}, nil
 }
 
 func (a *fakeTarget) Close(context.Context) ([]string, error) {

@@ -210,7 +210,7 @@ func TestForeignLockIsLeftAlone(t *testing.T) {
 		conn := plainZK(t, server)
 		must.Have(conn.Create(path, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll)))(t)
 		z := onZooKeeper(server, path)
-		wantExists(t, NewZooKeeper(z))
+		wantExists(t, NewZooKeeper(z), "zookeeper "+path)
 		z.Existing = true
 		if r := reportOf(t, NewZooKeeper(z), brief); r.Grants != 60 {
 			t.Errorf("%+v", r)
@@ -223,11 +223,11 @@ func TestForeignLockIsLeftAlone(t *testing.T) {
 		key := servertest.UniqueName(t)
 		c := masters[0].Client(t)
 		c.Set(t.Context(), key, "another client's", time.Minute)
-		wantExists(t, NewRedis(onRedis(masters, key)))
+		wantExists(t, NewRedis(onRedis(masters, key)), "redis "+key)
 		must.Equal(t, c.Exists(t.Context(), recipe.FenceKey(key)).Val(), 0, "counters left by a refused run")
 		c.Del(t.Context(), key)
 		c.Set(t.Context(), recipe.FenceKey(key), 41, 0)
-		wantExists(t, NewRedis(onRedis(masters, key)))
+		wantExists(t, NewRedis(onRedis(masters, key)), "redis "+key)
 		r := onRedis(masters, key)
 		r.Existing = true
 		if r := reportOf(t, NewRedis(r), brief); r.Grants != 60 {
@@ -242,18 +242,38 @@ func TestForeignLockIsLeftAlone(t *testing.T) {
 		key := servertest.UniqueName(t)
 		c := masters[2].Client(t)
 		c.HSet(t.Context(), key, "a", "b")
-		wantExists(t, NewRedis(onRedis(masters, key)))
+		wantExists(t, NewRedis(onRedis(masters, key)), "redis "+key)
 		must.Equal(t, c.Exists(t.Context(), key).Val(), 1, "keys of another type")
 		c.Del(t.Context(), key)
 	})
 }
 
-// wantExists starts a run that must be refused.
-func wantExists(t *testing.T, target Target) {
+// wantExists starts a run that must be refused. name has the kind and name of the lock.
+func wantExists(t *testing.T, target Target, name string) {
 	t.Helper()
-	if _, err := Start(t.Context(), target, brief); !errors.Is(err, ErrExists) {
-		t.Errorf("%v, want ErrExists", err)
-	}
+	_, err := Start(t.Context(), target, brief)
+	must.Be(t, err, ErrExists)
+	must.Equal(t, fmt.Sprint(err), name+": the lock exists")
+}
+
+// If another client has the lock at the end of a run, its keys stay.
+func TestKeysOfAStrangerStay(t *testing.T) {
+	t.Parallel()
+	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
+		key := servertest.UniqueName(t)
+		c := masters[0].Client(t)
+		for name, take := range map[string]func() error{
+			"a value": func() error { return c.Set(t.Context(), key, "another client's", 0).Err() },
+			"a hash":  func() error { return c.HSet(t.Context(), key, "a", "b").Err() },
+		} {
+			target := NewRedis(onRedis(masters, key))
+			must.Succeed(t, target.Open(t.Context()))
+			must.Succeed(t, take())
+			must.Succeed(t, c.Set(t.Context(), recipe.FenceKey(key), 1, 0).Err())
+			must.Same(t, must.Have(target.Close(t.Context()))(t), nil, "left by", name)
+			must.Equal(t, c.Del(t.Context(), key, recipe.FenceKey(key)).Val(), 2, "keys with", name)
+		}
+	})
 }
 
 func TestDirectoryInUseIsKept(t *testing.T) {
@@ -336,7 +356,7 @@ func TestRunsWithoutServers(t *testing.T) {
 	}
 	for range run.Events() {
 	}
-	if r, err := run.Wait(); !errors.Is(err, ErrStalled) || r.Grants == 0 || !strings.Contains(err.Error(), "clean up") {
+	if r, err := run.Wait(); !errors.Is(err, ErrStalled) || r.Grants == 0 || !strings.Contains(err.Error(), "clean up redis:a: redis a: ") {
 		t.Errorf("%v: %+v", err, r)
 	}
 }
