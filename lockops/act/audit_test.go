@@ -46,6 +46,10 @@ func TestAuditSurvivesLinksAndCutLines(t *testing.T) {
 	f.WriteString(`{"lock":"zk:/cut by a full di`)
 	f.Close()
 	must.Succeed(t, a.write(line{Lock: "zk:/second"}))
+	unreadable := must.Have(os.OpenFile(path, os.O_WRONLY, 0))(t)
+	defer unreadable.Close()
+	_, _, err := (&Audit{file: unreadable}).lastLink()
+	must.True(t, err != nil, "no error for a last line that cannot be read")
 	text := must.Have(os.ReadFile(path))(t)
 	lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
 	if len(lines) != 3 || !strings.Contains(lines[0], "zk:/first") || !strings.HasPrefix(lines[2], "{") || !strings.Contains(lines[2], "zk:/second") {

@@ -50,9 +50,6 @@ func TestRedisActionsWorkOnEveryRecipe(t *testing.T) {
 					t.Fatalf("recognized as a lock of %s", has.Recipe)
 				}
 				x.ofTheHolder(t)
-				if x.Waiter != "" {
-					x.ofAWaiter(t)
-				}
 				x.ofTheEnd(t)
 				x.withoutTTL(t)
 			})
@@ -86,24 +83,6 @@ func (x trial) ofTheHolder(t *testing.T) {
 		if left := x.client.PTTL(t.Context(), key).Val(); !r.Set || left < 2*time.Minute || left > 5*time.Minute {
 			t.Errorf("ttl of %s: %v, %+v", key, left, r)
 		}
-	}
-}
-
-func (x trial) ofAWaiter(t *testing.T) {
-	waiter := ofKey(x.Lock, x.Waiter)
-	if p, err := x.releaser.Preview(t.Context(), waiter); err != nil || p.Refused != NotHolder {
-		t.Errorf("a waiter, not requested as one: %+v, %v", p, err)
-	}
-	waiter.TTL = time.Minute
-	p, err := x.releaser.Preview(t.Context(), waiter)
-	if err != nil || p.Refused != Unsupported || p.Detail != "it is a waiter: only a holder's TTL can be set" {
-		t.Errorf("a TTL for a waiter: %+v, %v", p, err)
-	}
-	waiter.TTL, waiter.Waiter = 0, true
-	r := act(t, x.releaser, waiter, done)
-	isWaiter := func(c inspect.Contender) bool { return c.Name.Raw() == x.Waiter }
-	if !r.Released || slices.ContainsFunc(lockOf(t, x.addr, x.Lock).Waiters, isWaiter) {
-		t.Errorf("waiter: %+v", r)
 	}
 }
 

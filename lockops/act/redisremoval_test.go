@@ -16,15 +16,15 @@ import (
 
 // redisLock is a lock of testdata/redis.yaml.
 type redisLock struct {
-	Name, Recipe        string
-	Write               []string
-	Lock, Owner, Waiter string
-	Waits, Endless      bool
-	Says, Next          string
-	Channel, Message    string
-	Keys                []string
-	Left                int
-	TTL                 string
+	Name, Recipe     string
+	Write            []string
+	Lock, Owner      string
+	Waits, Endless   bool
+	Says, Next       string
+	Channel, Message string
+	Keys             []string
+	Left             int
+	TTL              string
 }
 
 func redisLocks(t *testing.T, name string) []redisLock {

@@ -31,6 +31,7 @@ type script struct {
 	releaser Releaser
 	audit    *Audit
 	shown    Preview
+	values   func(step string) string // puts values in the place of names
 	request  func(lock, owner string) Request
 	step     func(verb string, args []string) bool // a step of one kind of server; false if it is unknown
 }
@@ -50,7 +51,7 @@ func (s *script) run(file string, names ...string) {
 			s.out.WriteString(line + "\n")
 		}
 		if isStep {
-			s.do(strings.Fields(fill(step, "a")))
+			s.do(strings.Fields(s.values(step)))
 		}
 	}
 	got := strings.NewReplacer(append(names, capitals()...)...).Replace(s.out.String())
@@ -239,6 +240,7 @@ func redisScript(t *testing.T, file string, servers []*servertest.Redis) {
 	one := onMaster(t, clients[0], servers[0].Addr)
 	one.audit = three.audit
 	s := &script{T: t, releaser: one, audit: one.audit, request: ofKey}
+	s.values = func(step string) string { return fill(step, "a") }
 	var heard *redis.PubSub
 	listed := &listing{}
 	clients[0].AddHook(listed)
@@ -303,11 +305,12 @@ func zkScript(t *testing.T, file string, server *servertest.ZooKeeper) {
 	create(t, conn, root, "", 0)
 	releaser := onEnsemble(t, conn, server.Addr)
 	s := &script{T: t, releaser: releaser, audit: releaser.audit}
+	session := fmt.Sprint(conn.SessionID())
+	s.values = func(step string) string { return strings.ReplaceAll(fill(step, "a"), "SESSION", session) }
 	s.request = func(lock, owner string) Request { return ofNode(root+lock, owner) }
 	flags := map[string]int32{"create": 0, "ephemeral": zk.FlagEphemeral, "sequential": sequential}
 	s.step = func(verb string, args []string) bool {
-		text := strings.ReplaceAll(strings.Join(args, " "), "SESSION", fmt.Sprint(conn.SessionID()))
-		name, data, _ := strings.Cut(text, " ")
+		name, data, _ := strings.Cut(strings.Join(args, " "), " ")
 		node := root + name
 		switch verb {
 		case "session":
@@ -341,5 +344,5 @@ func zkScript(t *testing.T, file string, server *servertest.ZooKeeper) {
 		}
 		return true
 	}
-	s.run(file, server.Addr, "server1", root, "", fmt.Sprint(conn.SessionID()), "SESSION")
+	s.run(file, server.Addr, "server1", root, "", session, "SESSION")
 }

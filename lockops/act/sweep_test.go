@@ -98,6 +98,11 @@ func TestSweepDeletesOnlyIdleLeftovers(t *testing.T) {
 
 		at := slices.IndexFunc(p.Found, func(dir EmptyDir) bool { return dir.Path == s.root+"/idle" })
 		idle, idler := p.Found[at], p.Found[1-at]
+		s.sweeper.conn = cutOff{s.conn, func() {}}
+		if r, err := s.sweeper.Sweep(t.Context(), p, idler, "--yes"); !errors.Is(err, ErrUnreachable) || !r.Unknown || r.Released {
+			t.Errorf("cut off: %+v, %v", r, err)
+		}
+		s.sweeper.conn = s.wire
 		s.wire.beforeRemoval = func() { s.create("/idler/lock-", "", zk.FlagEphemeral) }
 		s.sweep("used right before the delete", p, idler, Changed)
 		s.wire.beforeRemoval = func() {}
@@ -109,7 +114,7 @@ func TestSweepDeletesOnlyIdleLeftovers(t *testing.T) {
 		}
 		s.sweep("once more", p, idle, Gone)
 		lines := auditLines(t, trail)
-		if len(lines) != 8 || lines[5]["action"] != "sweep" || lines[5]["released"] != true || lines[5]["lock"] != "zk:"+idle.Path || lines[4]["why"] != "a test" {
+		if len(lines) != 10 || lines[7]["action"] != "sweep" || lines[7]["released"] != true || lines[7]["lock"] != "zk:"+idle.Path || lines[6]["why"] != "a test" {
 			t.Errorf("audit: %v", lines)
 		}
 	})

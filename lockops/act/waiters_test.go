@@ -149,18 +149,3 @@ func (u until) await(ctx context.Context, c *redis.Client, heard *redis.PubSub, 
 	}
 	return nil
 }
-
-// An RSemaphore is only a number, so its holders are unknown and none can be released.
-func TestHolderlessSemaphoreIsNotReleased(t *testing.T) {
-	t.Parallel()
-	_, client, releaser := onOneMaster(t)
-	hear(t, client, "redisson_sc:{permits}")
-	client.Set(t.Context(), "permits", 0, 0)
-	p, err := releaser.Preview(t.Context(), ofKey("permits", "0"))
-	if err != nil || p.Refused == "" {
-		t.Fatalf("%+v, %v", p, err)
-	}
-	if result, err := releaser.Execute(t.Context(), p, "typed"); err != nil || result.Released || client.Get(t.Context(), "permits").Val() != "0" {
-		t.Errorf("%+v, %v", result, err)
-	}
-}
