@@ -94,17 +94,20 @@ func TestStoriesHaveTheirFigures(t *testing.T) {
 	}{
 		"in order of arrival": {1, "www", three + "0 gets, 0 gives, 1 gets, 1 gives, 2 gets, 2 gives", counts{}, ""},
 		"one overtakes two": {
-			1, "www", three + "2 gets, 2 gives, 0 gets, 0 gives, 1 gets", counts{inversions: 1},
+			1, "www", three + "2 gets, 2 gives, 0 gets, 0 gives, 1 gets",
+			counts{inversions: 1},
 			"2 overtook true, overlap false",
 		},
 		"a place that is known only after the grant": {1, "www", unplaced, counts{inversions: 1}, ""},
 		"later arrivals are not overtaken, whatever their places": {
 			1, "www", unplaced + ", 0 gives, 2 queues, 1 comes 9, 1 gets, 1 gives, 0 queues, 2 arrives 10, 0 arrives 8",
-			counts{inversions: 1}, "",
+			counts{inversions: 1},
+			"",
 		},
 		"places that wrap": {
 			1, "ww", fmt.Sprintf("0 comes %d, 1 comes %d, 0 gets, 0 gives, 1 gets", int64(1<<31-1)<<32, int64(-1<<31)<<32),
-			counts{}, "",
+			counts{},
+			"",
 		},
 		"readers overtake no readers":     {1, "rrw", rw, counts{}, ""},
 		"a reader overtakes a writer":     {1, "rrw", rw + ", 0 gives, 0 comes 4, 0 gets", counts{inversions: 1}, "0 overtook true, overlap false"},
@@ -115,7 +118,8 @@ func TestStoriesHaveTheirFigures(t *testing.T) {
 		"a third holder":            {2, "www", three + "1 gets, 0 gets, 2 gets", counts{overlaps: 1}, "2 overtook false, overlap true"},
 		"one overlap is seen twice": {1, "ww", twice, counts{overlaps: 1, tokensBack: 1}, "1 overtook false, overlap true"},
 		"the token of an earlier grant": {
-			1, "ww", twice + ", 0 gives, 1 gives, 0 comes 3, 0 gets, 0 shows 10", counts{overlaps: 2, tokensBack: 2},
+			1, "ww", twice + ", 0 gives, 1 gives, 0 comes 3, 0 gets, 0 shows 10",
+			counts{overlaps: 2, tokensBack: 2},
 			"1 overtook false, overlap true",
 		},
 		"readers show no tokens": {1, "rr", "0 comes 1, 0 gets, 0 shows 3, 0 shows 2", counts{}, ""},
@@ -204,8 +208,13 @@ func TestStuckCountsOnlyServerWaits(t *testing.T) {
 		step string
 		want time.Duration
 	}{
-		{"0 comes 1", 0}, {"1 comes 2", time.Minute}, {"0 gets", 0}, {"0 gives", 0}, {"0 comes 3", time.Minute},
-		{"1 gets", 0}, {"1 releases", time.Minute},
+		{"0 comes 1", 0},
+		{"1 comes 2", time.Minute},
+		{"0 gets", 0},
+		{"0 gives", 0},
+		{"0 comes 3", time.Minute},
+		{"1 gets", 0},
+		{"1 releases", time.Minute},
 	} {
 		s.tell(t, tt.step)
 		must.Equal(t, s.stuck(s.now.Add(time.Minute)), tt.want, "after", tt.step)
