@@ -163,6 +163,7 @@ func TestOldVersionsAreDropped(t *testing.T) {
 		f.at = f.at.Add(time.Second)
 		f.turns(1)
 	}
+	expectBytes(t, f.past, 1<<30)
 	n := len(f.past.locks[curatorLock(1, 0).ID].versions)
 	must.True(t, n >= 60 && n <= 70, n, "versions kept for a minute")
 	kept := f.past.To().Sub(f.past.From())
