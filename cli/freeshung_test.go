@@ -110,7 +110,7 @@ func TestFollowingAdviceFreesHungLocks(t *testing.T) {
 	freed, followed := followAdvice(t, looks)
 	h.wantFreed(freed)
 	must.Same(t, slices.Sorted(maps.Keys(followed)), advisedOfLocks, "rules and their commands")
-	must.Equal(t, cmp.Diff(before, h.inUse()), "", "in use (-before +after)")
+	must.NoDiff(t, cmp.Diff(before, h.inUse()), "in use (-before +after)")
 }
 
 // followAdvice runs the advised commands until none is left. It returns the locks concerned, and

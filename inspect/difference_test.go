@@ -66,7 +66,7 @@ func TestDifferences(t *testing.T) {
 		"/handed  acquired b, ended a, joined d, left c, new herd, gone stuck-holder",
 		"/unknown",
 	}
-	must.Equal(t, cmp.Diff(want, got), "")
+	must.NoDiff(t, cmp.Diff(want, got))
 	must.Same(t, skipped, []NotCompared{
 		{"new", "not yet read completely in the second snapshot"}, {"other", "missing from the first snapshot"},
 	})

@@ -216,7 +216,7 @@ func TestDifferencesRestoreTheSnapshot(t *testing.T) {
 	earlier := cmpopts.IgnoreFields(Lock{}, "Observed")
 	alike := []cmp.Option{earlier, cmpopts.EquateEmpty(), cmp.AllowUnexported(Lock{}, Contender{})}
 	want, got := slices.Collect(f.Snapshot().Locks()), slices.Collect(again.Snapshot().Locks())
-	must.Equal(t, cmp.Diff(want, got, alike...), "")
+	must.NoDiff(t, cmp.Diff(want, got, alike...))
 	must.Equal(t, locks, 3+30, "reported locks")
 }
 

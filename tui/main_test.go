@@ -43,7 +43,7 @@ func golden(t *testing.T, name, got string) {
 	if err != nil {
 		t.Fatalf("%v (run with -update to write it)", err)
 	}
-	must.Equal(t, cmp.Diff(string(want), got), "", path, "(-update accepts it)")
+	must.NoDiff(t, cmp.Diff(string(want), got), path, "(-update accepts it)")
 }
 
 // plain draws without colour, so that golden files can be read.

@@ -43,7 +43,7 @@ func TestPauseFreezesTheScreen(t *testing.T) {
 	now = fixture.In(time.Minute)
 	send(m, snapshotArrivedMsg{snapshot: changed([]inspect.ID{fixture.Split().ID}, fixture.Orders())}, tickedMsg{m.ticking})
 	deliver(m, changed(nil, fixture.Orders()))
-	must.Equal(t, cmp.Diff(before, content(m)), "")
+	must.NoDiff(t, cmp.Diff(before, content(m)))
 	shows(t, m, "space", "1 lock: ")
 	wantText(t, m, "redis:lock:invoices is gone")
 	wantNoText(t, m, "PAUSED")

@@ -22,9 +22,12 @@ func TestProgressLineFitsAndClears(t *testing.T) {
 	}
 }
 
-func TestProgressNamesTheReads(t *testing.T) {
+func TestProgressIsPerBackend(t *testing.T) {
 	s := &inspect.Snapshot{Backends: []*inspect.Backend{
-		{Name: "zk", Kind: inspect.ZooKeeper, Scanned: 1200}, {Name: "redis", Kind: inspect.Redis, FirstPass: true}, {Name: "zk2", State: inspect.Down},
+		{Name: "zk", Kind: inspect.ZooKeeper, Scanned: 1200},
+		{Name: "keys", Kind: inspect.Redis, Scanned: 7},
+		{Name: "redis", Kind: inspect.Redis, FirstPass: true},
+		{Name: "zk2", State: inspect.Down},
 	}}
-	must.Equal(t, progress(s), "0 locks so far (zk 1200 directories, redis done, zk2 down)")
+	must.Equal(t, progress(s), "0 locks so far (zk 1200 directories, keys 7 keys, redis done, zk2 down)")
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// delivery runs a receiver on a fake clock until test returns.
-func delivery(t *testing.T, send sender, test func(r *receiver, end func()) (said []string)) {
+// deliverOnFakeClock runs a receiver until test returns what the receiver has to say.
+func deliverOnFakeClock(t *testing.T, send sender, test func(r *receiver, end func()) (want []string)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		var said []string
@@ -42,7 +42,7 @@ func TestFullReceiversDropMessages(t *testing.T) {
 		}
 		return nil
 	}
-	delivery(t, slow, func(r *receiver, _ func()) []string {
+	deliverOnFakeClock(t, slow, func(r *receiver, _ func()) []string {
 		r.offer(message{})
 		synctest.Wait() // the message is being sent
 		for range mostWaiting + 3 {
@@ -55,6 +55,7 @@ func TestFullReceiversDropMessages(t *testing.T) {
 	})
 }
 
+// A message that fails every minute is reported once, and once more when it is given up.
 func TestUndeliverableMessagesAreGivenUp(t *testing.T) {
 	t.Parallel()
 	gone := func(ctx context.Context, _ message, failed func(error)) error {
@@ -67,7 +68,7 @@ func TestUndeliverableMessagesAreGivenUp(t *testing.T) {
 			}
 		}
 	}
-	delivery(t, gone, func(r *receiver, _ func()) []string {
+	deliverOnFakeClock(t, gone, func(r *receiver, _ func()) []string {
 		r.offer(message{})
 		time.Sleep(giveUpAfter + time.Second)
 		return []string{"not delivered yet: gone", "given up: gone"}
@@ -84,7 +85,7 @@ func TestReceiversDrainWithinGracePeriod(t *testing.T) {
 			return ctx.Err()
 		}
 	}
-	delivery(t, slow, func(r *receiver, end func()) []string {
+	deliverOnFakeClock(t, slow, func(r *receiver, end func()) []string {
 		for range 5 {
 			r.offer(message{})
 		}

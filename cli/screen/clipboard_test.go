@@ -59,7 +59,7 @@ func TestCommandsToCopy(t *testing.T) {
 		{"replayed", inspect.Lock{ID: inspect.ID{Backend: "other", Path: "/x"}}, nil, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			must.Equal(t, cmp.Diff(test.want, shellCommands(s, &test.lock, test.contender)), "")
+			must.NoDiff(t, cmp.Diff(test.want, shellCommands(s, &test.lock, test.contender)))
 		})
 	}
 }

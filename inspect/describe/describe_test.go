@@ -83,7 +83,7 @@ func TestLookAtPathsWithSpaces(t *testing.T) {
 	want := []Command{
 		{"zkCli", "zkCli.sh -server z:1 ls '/locks/a b'"}, {"zkCli", `zkCli.sh -server z:1 get -s '/locks/a b/it'\''s'`},
 	}
-	must.Equal(t, cmp.Diff(want, Look(inspect.ZooKeeper, l, &inspect.Contender{Name: "it's"}, "-server z:1")), "")
+	must.NoDiff(t, cmp.Diff(want, Look(inspect.ZooKeeper, l, &inspect.Contender{Name: "it's"}, "-server z:1")))
 }
 
 func TestSeverityOrder(t *testing.T) {
@@ -128,7 +128,7 @@ func TestRefusalsAndAspectsInWords(t *testing.T) {
 		lines = append(lines, string(a)+": "+Aspect(a))
 	}
 	want := strings.Split(strings.TrimSpace(string(must.Have(os.ReadFile("testdata/words.txt"))(t))), "\n")
-	must.Equal(t, cmp.Diff(want, lines), "")
+	must.NoDiff(t, cmp.Diff(want, lines))
 }
 
 func TestEvidence(t *testing.T) {
@@ -159,7 +159,7 @@ func TestEvidence(t *testing.T) {
 		{"votes", []string{"m:1 absent"}},
 		{"waiters", []string{"3"}},
 	}
-	must.Equal(t, cmp.Diff(want, got), "")
+	must.NoDiff(t, cmp.Diff(want, got))
 	must.Equal(t, Why(&inspect.Finding{Evidence: map[string]any{"cause": "x"}})+Why(&inspect.Finding{}), "x", "cause")
 }
 

@@ -214,7 +214,7 @@ zk:/new   appeared, free
 zk:/held   contended, now held
   acquired         of-b (b)
   no longer holds  of-a (a)`, "\n")
-	must.Equal(t, cmp.Diff(want, append([]string{head}, lines...)), "")
+	must.NoDiff(t, cmp.Diff(want, append([]string{head}, lines...)))
 	to.Lock(id("/held")).State, from.Lock(id("/gone")).State = inspect.StateContended, inspect.StateMinority
 	list, _ = inspect.Differences(from, to)
 	_, lines = Differences(list, nil, true, func(*inspect.Difference, *inspect.Finding, inspect.EventKind) string { return "03:00" })

@@ -94,7 +94,7 @@ func matches(t *testing.T, file, text string) {
 		must.Succeed(t, os.WriteFile(file, []byte(text), 0o644))
 	}
 	want := must.Have(os.ReadFile(file))(t)
-	must.Equal(t, cmp.Diff(string(want), text), "", file, "(run with -update to accept)")
+	must.NoDiff(t, cmp.Diff(string(want), text), file, "(run with -update to accept)")
 }
 
 func diagnose[T subject](t *testing.T, name string, about T) []inspect.Finding {

@@ -73,7 +73,7 @@ func TestSchemaHasEveryFieldOfUnseen(t *testing.T) {
 		want = append(want, name)
 	}
 	slices.Sort(want)
-	must.Equal(t, cmp.Diff(want, slices.Sorted(maps.Keys(schema.Defs.Unseen.Properties))), "")
+	must.NoDiff(t, cmp.Diff(want, slices.Sorted(maps.Keys(schema.Defs.Unseen.Properties))))
 }
 
 // Write produces the same bytes as encoding/json for any number of locks, and returns the writer's

@@ -66,7 +66,7 @@ func expect(t *testing.T, c *Collector, name string) {
 		must.Succeed(t, os.WriteFile(path, []byte(got), 0o644))
 	}
 	want := string(must.Have(os.ReadFile(path))(t))
-	must.Equal(t, cmp.Diff(strings.Split(want, "\n"), strings.Split(got, "\n")), "")
+	must.NoDiff(t, cmp.Diff(strings.Split(want, "\n"), strings.Split(got, "\n")))
 }
 
 // We do not know whether a server is up if it refuses us or was not asked yet.

@@ -117,7 +117,7 @@ var exported = cmp.Options{
 // No field is lost, whatever bytes it contains.
 func TestEveryFieldIsRecorded(t *testing.T) {
 	u, _ := full()
-	must.Equal(t, cmp.Diff(u, playOne(t, record(t, script{u})), exported), "")
+	must.NoDiff(t, cmp.Diff(u, playOne(t, record(t, script{u})), exported))
 }
 
 // testdata/before.jsonl was written by an older encoder and has every field of that time. Reading and
@@ -130,7 +130,7 @@ func TestOldRecordingsAreRead(t *testing.T) {
 	noMore := cmpopts.IgnoreMapEntries(func(field string, _ any) bool {
 		return field == "Trips" || field == "TripsPerSecond" || field == "Within"
 	})
-	must.Equal(t, cmp.Diff(want, got, noMore), "")
+	must.NoDiff(t, cmp.Diff(want, got, noMore))
 }
 
 // Terminal escapes are refused in each field that is printed without escaping, since only our sources

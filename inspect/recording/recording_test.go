@@ -114,7 +114,7 @@ func TestARecordingPlaysItsUpdates(t *testing.T) {
 	} {
 		// The replay is one source, so the order of the backends may differ.
 		replayed := final(t, fixed, Read(time.Now, bytes.NewReader(file), Speed(0), Kept()))
-		must.Equal(t, cmp.Diff(sortedBackends(t, live), sortedBackends(t, replayed)), "")
+		must.NoDiff(t, cmp.Diff(sortedBackends(t, live), sortedBackends(t, replayed)))
 	}
 }
 
@@ -186,7 +186,7 @@ func TestTimesMoveToThePresent(t *testing.T) {
 	must.True(t, by != 0, "nothing moved")
 	later := cmp.Comparer(func(a, b time.Time) bool { return a.Equal(b) && a.IsZero() || a.Sub(b).Abs() == by.Abs() })
 	all := cmp.AllowUnexported(inspect.Contender{}, inspect.Lock{}, inspect.WatchTable{}, inspect.Spread{})
-	must.Equal(t, cmp.Diff(kept, moved, all, later), "")
+	must.NoDiff(t, cmp.Diff(kept, moved, all, later))
 }
 
 // failing is a disk that is full after that many lines.

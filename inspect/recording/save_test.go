@@ -42,7 +42,7 @@ func TestTheSavedPastPlays(t *testing.T) {
 	again := inspect.NewObserver(r.Now, r)
 	must.Succeed(t, again.Play(r.All))
 	live, replayed := sortedBackends(t, document(t, o.Snapshot())), sortedBackends(t, document(t, again.Snapshot()))
-	must.Equal(t, cmp.Diff(live, replayed), "")
+	must.NoDiff(t, cmp.Diff(live, replayed))
 	must.Be(t, Save(&failing{0}, Updates(past)), io.ErrShortWrite, "a full disk")
 }
 

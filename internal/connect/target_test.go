@@ -64,7 +64,7 @@ func TestParseTargets(t *testing.T) {
 	} {
 		got, err := ParseTargets(strings.Fields(tt.urls))
 		must.Be(t, err, nil, tt.name)
-		must.Equal(t, cmp.Diff(tt.want, got), "", tt.name, "-want +got")
+		must.NoDiff(t, cmp.Diff(tt.want, got), tt.name, "-want +got")
 	}
 }
 
@@ -119,7 +119,7 @@ func TestTargetURLRoundTrips(t *testing.T) {
 		if one.Service == ZooKeeper {
 			one.Roots = []string{"/"}
 		}
-		must.Equal(t, cmp.Diff(one, again[0]), "", u)
+		must.NoDiff(t, cmp.Diff(one, again[0]), u)
 	}
 }
 

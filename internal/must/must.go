@@ -71,7 +71,15 @@ func Be(t testing.TB, err, want error, note ...any) {
 func Contain(t testing.TB, text, part string, note ...any) {
 	t.Helper()
 	if !strings.Contains(text, part) {
-		t.Errorf("%s%s lacks %q", about(note), shown(text), part)
+		t.Errorf("%s%.2000s lacks %q", about(note), shown(text), part)
+	}
+}
+
+// NoDiff reports a difference that cmp.Diff found; the test goes on.
+func NoDiff(t testing.TB, diff string, note ...any) {
+	t.Helper()
+	if diff != "" {
+		t.Errorf("%sdiffers:\n%s", about(note), diff)
 	}
 }
 
@@ -83,9 +91,15 @@ func True(t testing.TB, holds bool, note ...any) {
 	}
 }
 
+// about puts a note before what it is about. A byte is shown as its character.
 func about(note []any) string {
 	if len(note) == 0 {
 		return ""
+	}
+	for i, n := range note {
+		if b, ok := n.(byte); ok {
+			note[i] = string(rune(b))
+		}
 	}
 	return strings.TrimSuffix(fmt.Sprintln(note...), "\n") + ": "
 }

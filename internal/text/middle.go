@@ -29,7 +29,7 @@ func PathEnd(path string, cells int, head string) string {
 		return path
 	}
 	end := ansi.Cut(path, w-(cells-1), w)
-	if at := strings.IndexByte(end, '/'); at > 0 && 2*(len(end)-at) >= cells {
+	if at := strings.IndexByte(end, '/'); at > 0 && 2*ansi.StringWidth(end[at:]) >= cells {
 		end = end[at:]
 	}
 	return head + end

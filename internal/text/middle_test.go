@@ -40,7 +40,8 @@ func TestDomainIsCutFromHosts(t *testing.T) {
 	}
 }
 
-func TestPathEnd(t *testing.T) {
+// The end of a path is cut to whole names, unless these fill less than half of the cells.
+func TestPathEndKeepsWholeNames(t *testing.T) {
 	for _, tt := range []struct {
 		path  string
 		cells int
@@ -52,7 +53,8 @@ func TestPathEnd(t *testing.T) {
 		{"/locks/aggregation-of-ledgers", 12, "…-of-ledgers"},
 		{"/locks/aggregation-of-ledgers/x", 12, "…f-ledgers/x"},
 		{"/ロック/日本語", 8, "…/日本語"},
+		{"/locks/ロックス/日本", 12, "…ックス/日本"}, // the whole name fills 5 of 12 cells, in 7 bytes
 	} {
-		must.Equal(t, PathEnd(tt.path, tt.cells, "…"), tt.want, tt.path)
+		must.Equal(t, PathEnd(tt.path, tt.cells, "…"), tt.want, tt.path, "in", tt.cells, "cells")
 	}
 }

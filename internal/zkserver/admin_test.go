@@ -185,7 +185,7 @@ func onBoth(t *testing.T, golden string, partial []string, test answering) {
 			must.Succeed(t, os.WriteFile(golden, txtar.Format(got), 0o600))
 		}
 		for i, want := range must.Have(txtar.ParseFile(golden))(t).Files {
-			must.Equal(t, cmp.Diff(lines(want.Data), lines(got.Files[i].Data)), "", want.Name, "- golden, + embedded")
+			must.NoDiff(t, cmp.Diff(lines(want.Data), lines(got.Files[i].Data)), want.Name, "- golden, + embedded")
 		}
 	})
 	t.Run("real", func(t *testing.T) {
@@ -195,7 +195,7 @@ func onBoth(t *testing.T, golden string, partial []string, test answering) {
 			if slices.Contains(partial, want.Name) {
 				real = each.Where(lines(want.Data), func(line string) bool { return slices.Contains(real, line) })
 			}
-			must.Equal(t, cmp.Diff(lines(want.Data), real), "", want.Name, "- golden, + real server")
+			must.NoDiff(t, cmp.Diff(lines(want.Data), real), want.Name, "- golden, + real server")
 		}
 	})
 }

@@ -147,7 +147,7 @@ func TestWaitGraph(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			s := fixture.ObservedOf(t, inspect.Update{Backend: fixture.Backends()[0], Put: test.locks})
 			g := buildWaitGraph(s)
-			must.Equal(t, cmp.Diff(test.want, sketch(g)), "")
+			must.NoDiff(t, cmp.Diff(test.want, sketch(g)))
 			for _, x := range g.trees { // the holder of its first lock is the culprit of every lock
 				for _, r := range x.rows {
 					if e, ok := s.Culprit(r.lock); !ok || e.Lock != x.rows[0].lock {
@@ -171,5 +171,5 @@ func TestWhoBlocksMost(t *testing.T) {
 	}
 	slices.Sort(want)
 	slices.Sort(got)
-	must.Equal(t, cmp.Diff(want, got), "")
+	must.NoDiff(t, cmp.Diff(want, got))
 }

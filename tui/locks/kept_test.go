@@ -30,7 +30,7 @@ func kept(t *testing.T, name, got string) {
 		must.Succeed(t, os.MkdirAll("testdata", 0o755))
 		must.Succeed(t, os.WriteFile(path, []byte(got), 0o644))
 	}
-	must.Equal(t, cmp.Diff(string(must.Have(os.ReadFile(path))(t)), got), "", path, "(-update accepts it)")
+	must.NoDiff(t, cmp.Diff(string(must.Have(os.ReadFile(path))(t)), got), path, "(-update accepts it)")
 }
 
 // troubled are locks of two backends, one of which has just been lost.

@@ -3,6 +3,8 @@ package widget
 import (
 	"math/rand/v2"
 	"testing"
+
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 // The cursor is always on a visible line of the list, and the view has no avoidable empty lines.
@@ -30,11 +32,20 @@ func TestScroller(t *testing.T) {
 	}
 }
 
-func TestScrollerOfText(t *testing.T) {
+// A text is scrolled step by step. It stops at its start and its end.
+func TestTextScrollsToItsEnds(t *testing.T) {
 	var c Scroller
-	for _, test := range []struct{ by, n, rows, want int }{{3, 10, 4, 3}, {9, 10, 4, 6}, {0, 8, 4, 4}, {-9, 8, 4, 0}, {5, 3, 4, 0}} {
-		if c.Scroll(test.by, test.n, test.rows); c.Top != test.want {
-			t.Errorf("%+v: %d", test, c.Top)
-		}
+	for _, step := range []struct {
+		what           string
+		by, lines, top int
+	}{
+		{"down", 3, 10, 3},
+		{"down past the end", 9, 10, 6},
+		{"the text gets shorter", 0, 8, 4},
+		{"up past the start", -9, 8, 0},
+		{"all of a short text is visible", 5, 3, 0},
+	} {
+		c.Scroll(step.by, step.lines, 4)
+		must.Equal(t, c.Top, step.top, step.what, "of 4 rows: first line")
 	}
 }
