@@ -76,6 +76,7 @@ func TestCheckFindsInvalidOptions(t *testing.T) {
 		"path":           {lockops.NewZKMutex(z, "l"), lockops.ErrOption, ""},
 		"recipe":         {lockops.NewZKRWMutex(z, "/l", lockops.WithRecipe("x")).Read(), lockops.ErrOption, ""},
 		"prefix":         {lockops.NewZKMutex(z, "/l", lockops.WithPrefix("a/b")), lockops.ErrOption, "has a slash"},
+		"permit prefix":  {lockops.NewZKSemaphore(z, "/l", 1, lockops.WithPrefix("n-")), lockops.ErrOption, ""},
 		"shared permits": {lockops.NewZKSemaphore(z, "/l", 1, lockops.WithRecipe("sequential")), lockops.ErrOption, "has no semaphore"},
 		"short TTL":      {lockops.NewRedisMutex(one, "k", lockops.WithTTL(9*time.Millisecond)), lockops.ErrOption, "is under 10ms"},
 		"permits":        {lockops.NewZKSemaphore(z, "/l", 0), lockops.ErrOption, ""},

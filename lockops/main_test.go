@@ -211,10 +211,8 @@ func granted(t testing.TB, got <-chan acquired) *lockops.Hold {
 func refused(t testing.TB, l lockops.Locker, want error, note ...any) {
 	t.Helper()
 	h, err := l.TryAcquire(within(t))
-	must.Be(t, err, want, note...)
-	if err == nil {
-		release(t, h)
-	}
+	must.True(t, err != nil, append(note, "granted, want", want)...)
+	releaseUnless(t, h, err, want)
 }
 
 // returned waits for the error of a call that must not hang.

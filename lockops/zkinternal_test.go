@@ -192,4 +192,7 @@ func TestUnwrittenRequestCountsAsLost(t *testing.T) {
 	theirs.Close()
 	_, err := wire{ours}.Write([]byte("request"))
 	must.True(t, lostInTransit(err) && errors.Is(err, io.ErrClosedPipe), err, "want ErrClosedPipe that counts as lost")
+	for _, err := range []error{zk.ErrNoNode, zk.ErrNodeExists, zk.ErrNoAuth, zk.ErrNoChildrenForEphemerals, zk.ErrInvalidPath, zk.ErrInvalidACL} {
+		must.True(t, expectedOfCreate(err) && !expectedOfCreate(zk.ErrConnectionClosed), err, "counts as a server without containers")
+	}
 }

@@ -44,8 +44,7 @@ func TestHeartbeatsKeepAHold(t *testing.T) {
 	h := acquire(t, lockops.NewZKMutex(zkSession(t, p.addr(), lockops.WithSessionTimeout(timeout)), "/lock"))
 	movedBy(t, h, timeout)
 	must.Succeed(t, context.Cause(h.Context()))
-	asked := p.asked()
-	beats := len(slices.DeleteFunc(asked, func(op int32) bool { return op != opMulti }))
+	beats := len(slices.DeleteFunc(p.asked(), func(op int32) bool { return op != opMulti }))
 	must.True(t, beats >= 4 && beats <= 14, beats, "heartbeats in a little over a session timeout, want about 8")
 	release(t, h)
 }
@@ -111,7 +110,6 @@ func TestGrantsWhileSessionsEnd(t *testing.T) {
 	s := zkSession(t, server.Addr)
 	m := lockops.NewZKMutex(s, "/lock")
 	release(t, acquire(t, m))
-	lost := 0
 	for i := range 60 {
 		var expiring sync.WaitGroup
 		expiring.Go(func() {
@@ -122,15 +120,9 @@ func TestGrantsWhileSessionsEnd(t *testing.T) {
 				}
 			}
 		})
-		switch err := acquire(t, m).Release(within(t)); {
-		case errors.Is(err, lockops.ErrLost):
-			lost++
-		case err != nil:
-			t.Error(err)
-		}
+		isAny(t, acquire(t, m).Release(within(t)), nil, lockops.ErrLost)
 		expiring.Wait()
 	}
-	t.Logf("%d of 60 holds were lost", lost)
 	release(t, acquire(t, m))
 }
 

@@ -86,14 +86,8 @@ func come(t *testing.T, sessions []*lockops.ZKSession, path, modes string, hold 
 	}
 	for _, mode := range "rw" {
 		h, err := side(sessions[0], path, byte(mode), recipe)().TryAcquire(within(t))
-		switch {
-		case strings.ContainsRune(tries, mode) != (err == nil):
-			t.Errorf("%s: TryAcquire of %c: %v", modes, mode, err)
-		case err == nil:
-			release(t, h)
-		case !errors.Is(err, lockops.ErrHeld):
-			t.Errorf("%s: TryAcquire of %c: %v, want ErrHeld", modes, mode, err)
-		}
+		must.Equal(t, err == nil, strings.ContainsRune(tries, mode), modes, "TryAcquire of", string(mode), "succeeds")
+		releaseUnless(t, h, err, lockops.ErrHeld)
 	}
 	var last uint64 // token of the last write
 	for _, together := range hold {
