@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"path"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -158,10 +159,7 @@ func FuzzParseEveryRecipe(f *testing.F) {
 		ReadSingle(name, []byte(value), false, false)
 		KazooLimit([]byte(value))
 		if base, ok := Base(name); ok {
-			found := false
-			for _, part := range Parts(base) {
-				found = found || part.Path == path.Clean(name)
-			}
+			found := slices.ContainsFunc(Parts(base), func(p Part) bool { return p.Path == path.Clean(name) })
 			must.True(t, found, name, "is not among the parts of its base", base)
 		}
 		_, es := Read([]string{name, value})
