@@ -10,10 +10,9 @@ import (
 )
 
 func TestCustomReadsItsGroups(t *testing.T) {
-	c, err := NewCustom("acme", "zookeeper", "rw", Patterns{
+	c := must.Have(NewCustom("acme", "zookeeper", "rw", Patterns{
 		Lock: `/acme/(?P<library_id>[^/]+)/locks/[^/]+`, Contender: `(?P<mode>r|w)-(?P<host>[^-]+)-(?P<pid>\d+)-\d{10}`, Data: `job (?P<label>.*)`,
-	})
-	must.Succeed(t, err)
+	}))(t)
 	const path = "/acme/eu/locks/orders"
 	must.True(t, c.Owns(path) && !c.Owns(path+"/x") && !c.Owns("x"+path), "a pattern matched part of a path")
 	for _, tt := range []struct {
@@ -66,11 +65,10 @@ func TestCustomKeyPattern(t *testing.T) {
 }
 
 func TestCustomReadsTimesAndCounts(t *testing.T) {
-	c, err := NewCustom("acme", "redis", "semaphore", Patterns{
+	c := must.Have(NewCustom("acme", "redis", "semaphore", Patterns{
 		Lock: `acme:.+`, Contender: `(?:(?P<count>\d+) of|(?P<uuid1>[^/ ]+)/(?P<since>{instant})) until (?P<until>.+)`,
 		Scan: []string{"acme:*"}, Confidence: Possible, ConfidenceIfNamed: Likely,
-	})
-	must.Succeed(t, err)
+	}))(t)
 	end := time.UnixMilli(1795317377191).UTC()
 	for _, tt := range []struct {
 		key, value string
