@@ -86,6 +86,9 @@ func TestWidthsAreKept(t *testing.T) {
 				line := fmt.Sprintf("%v table %d, %d:", need, i, width)
 				for i, c := range list {
 					line += fmt.Sprintf(" %s %d", c.Title, widths[i])
+					if c.Brief {
+						line += " brief"
+					}
 				}
 				lines = append(lines, line)
 			}

@@ -181,6 +181,8 @@ func TestOverviewListsLongestWaits(t *testing.T) {
 		_, first, _ := strings.Cut(below(a, b), "waits for zk:/locks/")
 		must.Equal(t, first[:len(want)], want, older, "older")
 	}
+	queues := slices.DeleteFunc(fixture.ManyLocks(36), func(l *inspect.Lock) bool { return len(l.Waiters) == 0 })
+	must.Equal(t, strings.Count(below(queues...), "waits for"), waitsShown, "waits")
 	must.Contain(t, below(fixture.FreeLock()), "no waiters seen")
 	must.Equal(t, below(fixture.ManyLocks(60)...), "", "below a long table")
 }
@@ -239,6 +241,15 @@ func TestLocksAreFiltered(t *testing.T) {
 		must.Equal(t, p.names(), step.names, step.press)
 		must.Equal(t, summary, step.summary, step.press)
 	}
+}
+
+// The summary says how often the rows move as soon as there is room for it.
+func TestOrderNoteNeedsItsRoom(t *testing.T) {
+	p := open(t, some(), 80, 12)
+	for width := 80; width < 120 && !strings.Contains(p.drawn(400), "reordered"); width++ {
+		p.SetSize(width, 12)
+	}
+	must.Contain(t, p.drawn(400), "! 2 warnings  sort: worst - reordered every 10s\n")
 }
 
 func TestLocksAreMarked(t *testing.T) {

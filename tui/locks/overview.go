@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"charm.land/lipgloss/v2"
@@ -116,7 +115,7 @@ func grantLines(s screen.Context, width int) []widget.Line {
 	t, log, now := s.Theme(), s.Log(), s.Now()
 	title := "acquired in the last 5m"
 	from := now.Truncate(grantStep).Add(-(grantCells - 1) * grantStep)
-	since, unknown := from, 0
+	since := from
 	known, _ := log.CompleteFrom(inspect.ID{})
 	if len(log.List) > 0 && known.IsZero() { // nothing was seen before the first one
 		known = log.List[0].At
@@ -124,7 +123,6 @@ func grantLines(s screen.Context, width int) []widget.Line {
 	if known.After(from) {
 		since = known
 		title = "acquired since " + describe.Clock(since)
-		unknown = min(grantCells-1, int(since.Sub(from)/grantStep))
 	}
 	counts, perLock, total := make([]float64, grantCells), make(map[inspect.ID]int), 0
 	for i := len(log.List) - 1; i >= 0 && !log.List[i].At.Before(since); i-- {
@@ -148,7 +146,7 @@ func grantLines(s screen.Context, width int) []widget.Line {
 		rate := widget.Line{{rateWords(n, span), t.Text}}.Align(9, true, "").Add(t.Text, "  ")
 		lines = append(lines, append(rate, words...))
 	}
-	row(total, widget.Span{strings.Repeat(" ", unknown) + t.Sparks(counts[unknown:], slices.Max(counts)), t.Waiting})
+	row(total, widget.Span{t.Sparks(counts, slices.Max(counts)), t.Waiting})
 	ids := slices.SortedFunc(maps.Keys(perLock), func(a, b inspect.ID) int {
 		return cmp.Or(cmp.Compare(perLock[b], perLock[a]), a.Compare(b))
 	})
