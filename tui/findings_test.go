@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -203,12 +204,7 @@ func TestRingLosesItsFirstLock(t *testing.T) {
 	m := withFindings(t, Options{}, 120, 36, allFindings())
 	s := allFindings()
 	healed := fixture.Sick("zk:/locks/ring-a")
-	var locks []*inspect.Lock
-	for l := range s.Locks() {
-		if l.ID != healed.ID {
-			locks = append(locks, l)
-		}
-	}
+	locks := slices.DeleteFunc(slices.Collect(s.Locks()), func(l *inspect.Lock) bool { return l.ID == healed.ID })
 	s = inspect.NewSnapshot(fixture.Noon, s.Backends, append(locks, healed))
 	s.Changed = []inspect.ID{healed.ID}
 	deliver(m, s)
@@ -314,13 +310,8 @@ func TestFilterOfManyFindings(t *testing.T) {
 	wantText(t, m, "on 139 locks")
 	gone, put := fixture.Id("zk:/locks/000012"), fixture.Sick("zk:/locks/777712", fixture.Trouble("missing-watch", inspect.Warning, "w"))
 	third := press(m, "7")
-	locks := []*inspect.Lock{put}
-	for l := range m.snapshot.Locks() {
-		if l.ID != gone {
-			locks = append(locks, l)
-		}
-	}
-	s := snapshotOf(locks...)
+	locks := slices.DeleteFunc(slices.Collect(m.snapshot.Locks()), func(l *inspect.Lock) bool { return l.ID == gone })
+	s := snapshotOf(append(locks, put)...)
 	s.Changed = []inspect.ID{gone, put.ID}
 	deliver(m, s) // during the search
 	send(m, answers(third)...)

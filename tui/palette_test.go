@@ -86,15 +86,12 @@ func TestPaletteExplainsDisabledActions(t *testing.T) {
 // With very many locks the palette searches in a command. A late answer is dropped, and so is one
 // for a palette that was closed.
 func TestPaletteSearchesManyLocks(t *testing.T) {
-	list := fixture.ManyLocks(screen.AtOnce + 1)
-	m := New(t.Context(), plain(Options{}))
-	send(m, tea.WindowSizeMsg{Width: 120, Height: 40})
-	first := send(m, snapshotArrivedMsg{snapshot: snapshotOf(list...)})
-	send(m, answers(first)...)
+	m := model(t, Options{}, 120, 40, snapshotOf(fixture.ManyLocks(screen.AtOnce+1)...))
 	stale := press(m, ":", "7")
 	wantText(t, m, "searching the locks")
-	press(m, "esc", ":", "lock-0000")
-	early := press(m, "0")
+	press(m, "esc")
+	receives(t, m, press(m, ":", "lock-000")(), "1001 locks match; keep typing")
+	early := press(m, "00")
 	late := press(m, "1")
 	wantText(t, m, "searching")
 	receives(t, m, stale(), "searching")

@@ -2,7 +2,6 @@ package tui
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -98,12 +97,9 @@ func TestLaneFactsKeepTheirLines(t *testing.T) {
 	m := p.timeline()
 	p.come(110*time.Second, 102)
 	p.pass(100*time.Second, 0) // worker-2 holds, and its facts wrap
-	line := func() int {
-		return slices.IndexFunc(strings.Split(content(m), "\n"), func(l string) bool { return strings.Contains(l, "── selected") })
-	}
-	before := line()
+	before := lineAt(m, "── selected")
 	shows(t, m, "G", "queued since") // to a waiter, with shorter facts
-	must.Equal(t, line(), before)
+	must.Equal(t, lineAt(m, "── selected"), before)
 }
 
 // Two attempts of one client share a lane until the user asks for a lane per attempt.
