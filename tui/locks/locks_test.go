@@ -440,45 +440,6 @@ func TestTheCursorStaysOnItsLock(t *testing.T) {
 	must.True(t, p.Selected().Lock.Path != "/locks/nightly", "the wheel did not move the cursor")
 }
 
-// A list does not change its order between looking and pressing a key.
-func TestTheOrderWaitsForTheCursor(t *testing.T) {
-	p := open(t, some(), 80, 12)
-	sick := *fixture.Thin()
-	sick.Findings = fixture.Orders().Findings[:1]
-	sick.Findings[0].Severity = inspect.Warning
-	p.settles, p.now = 2, p.now.Add(settleEvery)
-	p.press("down")
-	list := slices.DeleteFunc(slices.Collect(some().Locks()), func(l *inspect.Lock) bool { return l.ID == sick.ID })
-	p.put(inspect.NewSnapshot(fixture.Noon, fixture.Backends(), append(list, &sick)), sick.ID)
-	before := p.Index.Line(nil, Selection{Lock: sick.ID})
-	for range 2 {
-		p.press("down")
-		p.now = p.now.Add(settleEvery - 1)
-		p.Screen.Update(screen.TickMsg{})
-		must.Equal(t, p.Index.Line(nil, Selection{Lock: sick.ID}), before, "moved too soon")
-	}
-	p.now = p.now.Add(1)
-	p.Screen.Update(screen.TickMsg{})
-	must.True(t, p.Index.Line(nil, Selection{Lock: sick.ID}) < before, "never moved")
-}
-
-// Once no row has a finding, the room of the FINDING column goes to the names.
-func TestAnEmptyFindingColumnIsDropped(t *testing.T) {
-	long := fixture.Orders()
-	long.ID = fixture.Id("zk:/locks/" + strings.Repeat("name-", 12))
-	calm := *long
-	calm.Findings = nil
-	p := open(t, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{long}), 100, 12)
-	must.True(t, strings.Contains(p.drawn(100), "FINDING"), p.drawn(100))
-	p.settledAt = p.now
-	p.put(inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{&calm}), calm.ID)
-	must.True(t, strings.Contains(p.drawn(100), "FINDING"), "before rows move", p.drawn(100))
-	p.now = p.now.Add(2 * lineKept)
-	p.Screen.Update(screen.TickMsg{})
-	p.SetSize(100, 12)
-	must.True(t, !strings.Contains(p.drawn(100), "FINDING"), p.drawn(100))
-}
-
 func TestGrantsAreCounted(t *testing.T) {
 	p := open(t, some(), 190, 36)
 	for i, path := range strings.Fields("orders left billing orders left orders billing") {

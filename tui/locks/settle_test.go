@@ -3,12 +3,14 @@ package locks
 import (
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/tui/internal/fixture"
+	"github.com/lockscope/lockscope/tui/screen"
 )
 
 // arranged are four free locks, and their rows.
@@ -204,4 +206,43 @@ func TestTheSecondOrderComesSooner(t *testing.T) {
 	must.Equal(t, a.patience(), settleStart, "after the first")
 	a.settles = 2
 	must.Equal(t, a.patience(), settleEvery, "after the second")
+}
+
+// A list does not change its order between looking and pressing a key.
+func TestTheOrderWaitsForTheCursor(t *testing.T) {
+	p := open(t, some(), 80, 12)
+	sick := *fixture.Thin()
+	sick.Findings = fixture.Orders().Findings[:1]
+	sick.Findings[0].Severity = inspect.Warning
+	p.settles, p.now = 2, p.now.Add(settleEvery)
+	p.press("down")
+	list := slices.DeleteFunc(slices.Collect(some().Locks()), func(l *inspect.Lock) bool { return l.ID == sick.ID })
+	p.put(inspect.NewSnapshot(fixture.Noon, fixture.Backends(), append(list, &sick)), sick.ID)
+	before := p.Index.Line(nil, Selection{Lock: sick.ID})
+	for range 2 {
+		p.press("down")
+		p.now = p.now.Add(settleEvery - 1)
+		p.Screen.Update(screen.TickMsg{})
+		must.Equal(t, p.Index.Line(nil, Selection{Lock: sick.ID}), before, "moved too soon")
+	}
+	p.now = p.now.Add(1)
+	p.Screen.Update(screen.TickMsg{})
+	must.True(t, p.Index.Line(nil, Selection{Lock: sick.ID}) < before, "never moved")
+}
+
+// Once no row has a finding, the room of the FINDING column goes to the names.
+func TestAnEmptyFindingColumnIsDropped(t *testing.T) {
+	long := fixture.Orders()
+	long.ID = fixture.Id("zk:/locks/" + strings.Repeat("name-", 12))
+	calm := *long
+	calm.Findings = nil
+	p := open(t, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{long}), 100, 12)
+	must.True(t, strings.Contains(p.drawn(100), "FINDING"), p.drawn(100))
+	p.settledAt = p.now
+	p.put(inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{&calm}), calm.ID)
+	must.True(t, strings.Contains(p.drawn(100), "FINDING"), "before rows move", p.drawn(100))
+	p.now = p.now.Add(2 * lineKept)
+	p.Screen.Update(screen.TickMsg{})
+	p.SetSize(100, 12)
+	must.True(t, !strings.Contains(p.drawn(100), "FINDING"), p.drawn(100))
 }
