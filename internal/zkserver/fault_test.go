@@ -117,7 +117,7 @@ func TestSessionsAreDroppedAndExpired(t *testing.T) {
 	w.play("a connects\na create /e null 1")
 	id := w.clients["a"].session
 	must.Succeed(t, server.Embedded.DropConnection(id))
-	w.play("a ends\na resumes a 4000\na exists /e")
+	w.play("a ends\na resumes a 20000\na exists /e")
 	must.Succeed(t, server.Embedded.ExpireSession(id))
 	w.play("a ends\nb connects\nb exists /e")
 	must.Be(t, server.Embedded.DropConnection(id), zkserver.ErrNoSession)
