@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lockscope/lockscope/inspect/redissource/node"
 	"github.com/lockscope/lockscope/internal/must"
 )
 
@@ -25,32 +24,6 @@ func TestExpiryQueueKeepsTheEarliest(t *testing.T) {
 	must.Same(t, a.due(at(2)), []string{"a", "b"}, "due")
 	if _, ok := a.next(); ok || len(a.heap) != 0 {
 		t.Errorf("left %v", a.heap)
-	}
-}
-
-func TestLimitAllowsBurstThenRate(t *testing.T) {
-	l := node.Limit{Every: 50 * time.Millisecond, Burst: 3}
-	var spent time.Time
-	passed := 0
-	for now := noon; now.Before(noon.Add(time.Second)); now = now.Add(time.Millisecond) {
-		if !l.Ready(spent, now).After(now) {
-			spent = l.Spend(spent, now, 1)
-			passed++
-		}
-	}
-	if passed < 22 || passed > 23 {
-		t.Errorf("%d passed in a second, want the burst of 3 and 20 a second", passed)
-	}
-	spent = l.Spend(time.Time{}, noon, 3)
-	at := l.Ready(spent, noon)
-	if wait := at.Sub(noon); wait != 50*time.Millisecond || l.Ready(spent, at).After(at) {
-		t.Errorf("the next is ready after %v", wait)
-	}
-	if at := (node.Limit{}).Ready(spent, noon); !at.Equal(noon) {
-		t.Errorf("without a limit, the next is ready after %v", at.Sub(noon))
-	}
-	if s := l.Slowed(); s.Every != 100*time.Millisecond || s.Burst != 2 {
-		t.Errorf("slowed %+v", s)
 	}
 }
 

@@ -40,3 +40,29 @@ func TestTooManyPushesAreRefused(t *testing.T) {
 		}
 	}
 }
+
+func TestLimitAllowsBurstThenRate(t *testing.T) {
+	l := Limit{Every: 50 * time.Millisecond, Burst: 3}
+	var spent time.Time
+	passed := 0
+	for now := first; now.Before(first.Add(time.Second)); now = now.Add(time.Millisecond) {
+		if !l.Ready(spent, now).After(now) {
+			spent = l.Spend(spent, now, 1)
+			passed++
+		}
+	}
+	if passed < 22 || passed > 23 {
+		t.Errorf("%d passed in a second, want the burst of 3 and 20 a second", passed)
+	}
+	spent = l.Spend(time.Time{}, first, 3)
+	at := l.Ready(spent, first)
+	if wait := at.Sub(first); wait != 50*time.Millisecond || l.Ready(spent, at).After(at) {
+		t.Errorf("the next is ready after %v", wait)
+	}
+	must.Equal(t, l.Room(first.Add(-time.Hour), first), 3, "room for a full burst")
+	must.Equal(t, l.Room(first.Add(51*time.Millisecond), first), 1, "room after two")
+	must.Equal(t, l.Room(first.Add(time.Second), first), 0, "room after too many")
+	if s := l.Slowed(); s.Every != 100*time.Millisecond || s.Burst != 2 {
+		t.Errorf("slowed %+v", s)
+	}
+}
