@@ -38,7 +38,6 @@ func TestRuns(t *testing.T) {
 	}
 }
 
-
 // played is a run on masters that never answer by themselves. A script moves its clock, and says
 // what happens.
 type played struct {
