@@ -4,28 +4,7 @@ import (
 	"fmt"
 	"testing"
 	"time"
-
-	"github.com/lockscope/lockscope/internal/must"
 )
-
-func TestExpiryQueueKeepsTheEarliest(t *testing.T) {
-	var a expiryQueue
-	at := func(s int) time.Time { return noon.Add(time.Duration(s) * time.Second) }
-	a.set("a", at(3))
-	a.set("b", at(2))
-	a.set("a", at(1))
-	a.set("b", at(9))
-	if next, ok := a.next(); !ok || !next.Equal(at(1)) {
-		t.Errorf("next: %v, %v", next, ok)
-	}
-	if got := a.due(at(0)); got != nil {
-		t.Errorf("too early: %v", got)
-	}
-	must.Same(t, a.due(at(2)), []string{"a", "b"}, "due")
-	if _, ok := a.next(); ok || len(a.heap) != 0 {
-		t.Errorf("left %v", a.heap)
-	}
-}
 
 // Many keys with a TTL of a year disappear. One stays, and its expiry keeps moving closer.
 func TestGoneKeysDeadlinesAreForgotten(t *testing.T) {

@@ -58,7 +58,7 @@ func factsOf(words []string) (facts map[string]string, others []string) {
 func voteOf(t *testing.T, master int, key, word string) inspect.Vote {
 	t.Helper()
 	v := absent(master)
-	word, unseen := strings.CutSuffix(word, "?")
+	word, aspect, unseen := strings.Cut(word, "?")
 	value, end, expires := strings.Cut(word, "~")
 	switch list, record := strings.CutPrefix(word, "{"); {
 	case word == "-":
@@ -66,7 +66,7 @@ func voteOf(t *testing.T, master int, key, word string) inspect.Vote {
 	case word == "":
 		return forbids(master, key)
 	case strings.HasPrefix(word, "("):
-		return foreign(master, inspect.Untrusted(strings.Trim(word, "()")))
+		v = foreign(master, inspect.Untrusted(strings.Trim(word, "()")))
 	case record:
 		v.Held = recordOf(t, list)
 		v.Present = len(v.Held.Claims) > 0
@@ -76,7 +76,7 @@ func voteOf(t *testing.T, master int, key, word string) inspect.Vote {
 		v.Present, v.Value, v.NoExpiry = true, inspect.Untrusted(value), true
 	}
 	if unseen {
-		v.Unseen = []inspect.Unseen{{Aspect: inspect.AspectWaiters, Right: "~queue"}}
+		v.Unseen = []inspect.Unseen{{Aspect: inspect.Aspect(cmp.Or(aspect, "waiters")), Right: "~queue"}}
 	}
 	return v
 }
