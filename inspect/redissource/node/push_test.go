@@ -59,6 +59,7 @@ func TestLimitAllowsBurstThenRate(t *testing.T) {
 	if wait := at.Sub(first); wait != 50*time.Millisecond || l.Ready(spent, at).After(at) {
 		t.Errorf("the next is ready after %v", wait)
 	}
+	must.Equal(t, (Limit{}).Ready(spent, first), first, "without a limit, the next is ready")
 	must.Equal(t, l.Room(first.Add(-time.Hour), first), 3, "room for a full burst")
 	must.Equal(t, l.Room(first.Add(51*time.Millisecond), first), 1, "room after two")
 	must.Equal(t, l.Room(first.Add(time.Second), first), 0, "room after too many")
