@@ -79,8 +79,7 @@ func TestKeepsOutRedisPy(t *testing.T) {
 	})
 }
 
-// Our readers and writers queue with a real kazoo ReadLock and WriteLock. No writer queues behind a
-// reader of kazoo 2.8, which would wait for it (kazoo#649).
+// Our readers and writers queue with a real kazoo ReadLock and WriteLock.
 func TestReadersAndWritersQueueWithKazoo(t *testing.T) {
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
@@ -96,40 +95,44 @@ func TestReadersAndWritersQueueWithCurator(t *testing.T) {
 	})
 }
 
+// queueWithPeers lets a read or write of ours meet one of theirs on a lock, whichever comes first. Two reads share the
+// lock, others wait for each other.
 func queueWithPeers(t *testing.T, server *servertest.ZooKeeper, peer *servertest.Peer, recipe lockops.Option) {
 	s := zkSession(t, server.Addr)
 	word := map[byte]string{'r': "read", 'w': "write"}
-	for _, tt := range []struct{ first, second string }{{"r", "w"}, {"w", "r"}, {"w", "w"}, {"r", "r"}} {
-		first, second := tt.first[0], tt.second[0]
-		together := first == 'r' && second == 'r'
-
-		path := servertest.UniquePath(t) // theirs before ours
-		peer.Send(t, word[first], "one", path)
-		peer.Expect(t, "acquired "+word[first])
-		if together {
-			h := acquire(t, side(s, path, second, recipe)())
-			peer.Send(t, "close", "one")
-			release(t, h)
-		} else {
+	for _, pair := range []string{"rw", "wr", "ww", "rr"} {
+		first, second := pair[0], pair[1]
+		together := pair == "rr"
+		t.Run(word[second]+" of ours during their "+word[first], func(t *testing.T) {
+			path := servertest.UniquePath(t)
+			peer.Send(t, word[first], "one", path)
+			peer.Expect(t, "acquired "+word[first])
+			if together {
+				h := acquire(t, side(s, path, second, recipe)())
+				peer.Send(t, "close", "one")
+				release(t, h)
+				return
+			}
 			_, got := queueUp(t, within(t), side(s, path, second, recipe))
-			refused(t, side(s, path, second, recipe)(), lockops.ErrHeld, "our", tt.second, "during their", tt.first)
-			must.Equal(t, len(got), 0, "grants of our", tt.second, "during their", tt.first)
+			refused(t, side(s, path, second, recipe)(), lockops.ErrHeld)
+			must.Equal(t, len(got), 0, "grants")
 			peer.Send(t, "close", "one")
 			release(t, granted(t, got))
-		}
-
-		path = servertest.UniquePath(t) // ours before theirs
-		h := acquire(t, side(s, path, first, recipe)())
-		peer.Send(t, word[second], "two", path)
-		if !together {
-			must.Become(t, "their node watches ours", func() bool { return watchedByOthers(t, server, s, path+"/"+h.Name()) })
-			release(t, h)
-		}
-		peer.Expect(t, "acquired "+word[second])
-		if together {
-			release(t, h)
-		}
-		peer.Send(t, "close", "two")
+		})
+		t.Run(word[second]+" of theirs during our "+word[first], func(t *testing.T) {
+			path := servertest.UniquePath(t)
+			h := acquire(t, side(s, path, first, recipe)())
+			peer.Send(t, word[second], "two", path)
+			if !together {
+				must.Become(t, "their node watches ours", func() bool { return watchedByOthers(t, server, s, path+"/"+h.Name()) })
+				release(t, h)
+			}
+			peer.Expect(t, "acquired "+word[second])
+			if together {
+				release(t, h)
+			}
+			peer.Send(t, "close", "two")
+		})
 	}
 	downgradeAmongPeers(t, server, peer, recipe)
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // rules counts the rules that known locks and tutorials break, by letter: ZooKeeper, Redis,
-// Redlock. Each rule has a test named after it.
+// Redlock. docs/locks.md has a sentence for each, and each has a test named after it.
 var rules = map[string]int{"Z": 22, "R": 12, "L": 11}
 
 var (

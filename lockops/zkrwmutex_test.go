@@ -27,7 +27,8 @@ func eachRW(t *testing.T, f func(t *testing.T, server *servertest.ZooKeeper, pat
 	})
 }
 
-// side returns a constructor of the read (r) or write (w) side of a lock, for queueUp.
+// side returns a constructor of the read (r) or write (w) side of a re-entrant lock, for queueUp. reader and writer make
+// one.
 func side(s *lockops.ZKSession, path string, mode byte, opts ...lockops.Option) func(...lockops.Option) lockops.Locker {
 	return func(more ...lockops.Option) lockops.Locker {
 		m := lockops.NewZKRWMutex(s, path, slices.Concat(opts, more, []lockops.Option{lockops.WithReentry()})...)

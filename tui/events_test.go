@@ -23,7 +23,7 @@ func happening(events ...inspect.Event) snapshotArrivedMsg {
 	return snapshotArrivedMsg{snapshot: s}
 }
 
-// handoffs returns n handoffs of /locks/orders between workers, the last one just now.
+// handoffs returns n handoffs of /locks/orders between workers, the last one just now: a release and a handover each.
 func handoffs(n int) []inspect.Event {
 	var list []inspect.Event
 	for i := range n {
@@ -210,18 +210,22 @@ func TestEventsOfOneLock(t *testing.T) {
 	shows(t, m, "enter", "▸ backends", "10.2.1.1:6379")
 }
 
-// Forgotten events are mentioned, and the cursor stays on one that is left.
+// Forgotten events are mentioned, and the cursor moves from one to an event that is left.
 func TestForgottenEventsAreMentioned(t *testing.T) {
 	t.Parallel()
-	m := withEvents(t, Options{}, 80, 24, handoffs(100)...)
-	press(m, "k", "k")
+	const perUpdate, updates = 200, 161
+	m := withEvents(t, Options{}, 80, 24, handoffs(perUpdate/2)...)
+	press(m, "k", "k") // the cursor stays on an old event
 	s := eventsOf(m)
-	for range 160 {
-		send(m, happening(handoffs(100)...))
+	old := s.Cursor
+	for range updates - 1 {
+		send(m, happening(handoffs(perUpdate/2)...))
 	}
 	must.True(t, len(m.events.List) <= screen.EventsKept*3/2, "too many are kept")
 	must.Equal(t, len(s.Shown), len(m.events.List), "shown")
-	must.Equal(t, m.events.End(), 161*200, "seen")
+	must.Equal(t, m.events.End(), updates*perUpdate, "seen")
+	forgotten, _ := m.events.At(old)
+	must.True(t, forgotten == nil, "the old event is kept")
 	wantText(t, m, " older not kept", "new · G to follow")
 	e, _ := m.events.At(s.Cursor)
 	must.True(t, e != nil, "the cursor is on a forgotten event")
@@ -229,8 +233,7 @@ func TestForgottenEventsAreMentioned(t *testing.T) {
 	lossy.snapshot.Dropped = 1204
 	send(m, lossy)
 	press(m, "G")
-	m.width = 120
-	m.resize()
+	send(m, tea.WindowSizeMsg{Width: 120, Height: 24})
 	wantText(t, m, "1,204 missed, too many at once")
 }
 

@@ -207,7 +207,7 @@ func TestHelpSearches(t *testing.T) {
 func TestScreenKeysLeaveComparison(t *testing.T) {
 	t.Parallel()
 	for _, key := range []string{"f", "5", "/", ":", "?", "x", "m"} {
-		r := seen(t, Options{}, 120, 36)
+		r := handedOverFor(t, Options{}, 120, 36)
 		run(t, r.Model, press(r.Model, "D"))
 		press(r.Model, key)
 		_, open := r.top().(*comparing)

@@ -22,7 +22,8 @@ type rewound struct {
 	at time.Time
 }
 
-func seen(t *testing.T, o Options, width, height int) *rewound {
+// handedOverFor returns a screen that has seen 13 workers acquire a lock one after the other, five seconds each.
+func handedOverFor(t *testing.T, o Options, width, height int) *rewound {
 	t.Helper()
 	r := &rewound{t: t, at: fixture.Noon}
 	o.Now = func() time.Time { return r.at }
@@ -59,7 +60,7 @@ func (r *rewound) wait(d time.Duration, texts ...string) {
 // Every screen can go back in time: it shows the state and events of that moment, and its position.
 // Keys go forward and back to now.
 func TestScrubbing(t *testing.T) {
-	r := seen(t, Options{}, 120, 36)
+	r := handedOverFor(t, Options{}, 120, 36)
 	wantText(t, r.Model, "worker-12")
 	shows(t, r.Model, "{", " PAST ", "12:00:05", "1m00s ago, paused", "12:00:00 ", "space plays", "worker-1 ")
 	wantNoText(t, r.Model, "worker-12")
@@ -80,7 +81,7 @@ func TestScrubbing(t *testing.T) {
 
 // The past plays at its speed, stops on request, and ends at the present, which has moved on meanwhile.
 func TestPlayingThePast(t *testing.T) {
-	r := seen(t, Options{}, 120, 36)
+	r := handedOverFor(t, Options{}, 120, 36)
 	shows(t, r.Model, "enter { space", "plays x1", "space stops")
 	r.wait(6*time.Second, "12:00:11", "worker-2 ")
 	press(r.Model, ">", ">")
@@ -101,7 +102,7 @@ func TestPlayingThePast(t *testing.T) {
 
 // A paused screen can go back in time, too. Events during the pause are shown, and play on after it.
 func TestScrubbingAPause(t *testing.T) {
-	r := seen(t, Options{}, 120, 36)
+	r := handedOverFor(t, Options{}, 120, 36)
 	shows(t, r.Model, "space", "PAUSED: space resumes")
 	r.handOver(50)
 	r.at = r.at.Add(10 * time.Second)
@@ -128,7 +129,7 @@ func TestNothingIsPreviewedInThePast(t *testing.T) {
 func TestThePastIsSaved(t *testing.T) {
 	var kept *inspect.Past
 	var fails error
-	r := seen(t, Options{SavePast: func(_ context.Context, p *inspect.Past) (string, error) {
+	r := handedOverFor(t, Options{SavePast: func(_ context.Context, p *inspect.Past) (string, error) {
 		kept = p
 		return "/tmp/it's.jsonl", fails
 	}}, 120, 36)
@@ -149,7 +150,7 @@ func TestThePastIsSaved(t *testing.T) {
 func TestThePastLineFits(t *testing.T) {
 	t.Parallel()
 	for _, width := range []int{40, 50, 60, 70, 80, 100, 120, 200} {
-		r := seen(t, Options{}, width, 24)
+		r := handedOverFor(t, Options{}, width, 24)
 		for _, inexact := range []int{0, 12} {
 			for _, keys := range [][]string{{"["}, {"space"}} {
 				press(r.Model, keys...)
@@ -164,7 +165,7 @@ func TestThePastLineFits(t *testing.T) {
 
 // A change of speed and its limits are reported even if nothing plays.
 func TestTheSpeedIsReported(t *testing.T) {
-	r := seen(t, Options{}, 120, 36)
+	r := handedOverFor(t, Options{}, 120, 36)
 	shows(t, r.Model, "[ >", "the past plays x2")
 	shows(t, r.Model, "< <", "the past plays x1/2")
 	shows(t, r.Model, "< <", "x1/4 is the limit")
@@ -173,7 +174,7 @@ func TestTheSpeedIsReported(t *testing.T) {
 
 // The demonstration plays at the present. While paused, it is not shown as playing.
 func TestTheDemonstrationLeavesThePast(t *testing.T) {
-	r := seen(t, Options{Scenes: twoScenes()}, 120, 36)
+	r := handedOverFor(t, Options{Scenes: twoScenes()}, 120, 36)
 	shows(t, r.Model, "[ P", "demo running: any key pauses")
 	wantNoText(t, r.Model, " PAST ")
 	shows(t, r.Model, "space", "demo paused: space resumes")
@@ -183,7 +184,7 @@ func TestTheDemonstrationLeavesThePast(t *testing.T) {
 
 // A time typed in the palette, or the acquisition by the selected holder, is shown at once.
 func TestRewindGoesToExactTime(t *testing.T) {
-	r := seen(t, Options{}, 120, 36)
+	r := handedOverFor(t, Options{}, 120, 36)
 	shows(t, r.Model, ": 12:00:20", "go back to that time")
 	press(r.Model, "enter")
 	must.Equal(t, r.playhead.at, fixture.In(20*time.Second), "at")
@@ -202,7 +203,7 @@ func TestRewindGoesToExactTime(t *testing.T) {
 
 // In a lock with several holders, the cursor stays with the one whose acquisition is shown.
 func TestRewindStaysWithItsHolder(t *testing.T) {
-	r := seen(t, Options{}, 120, 36)
+	r := handedOverFor(t, Options{}, 120, 36)
 	holder := func(i int, since time.Time) inspect.Contender {
 		c := fixture.Znode(int32(i), fmt.Sprintf("printer-%d", i), 0, nil, 0)
 		c.Since, c.HeldSince = since, since
@@ -241,7 +242,7 @@ func TestAnUnknownMomentIsExplained(t *testing.T) {
 	l.Holders[0].HeldSince = time.Time{}
 	deliver(m, inspect.NewSnapshot(fixture.Noon, fixture.Backends()[:1], []*inspect.Lock{l}))
 	shows(t, m, "g @", "its acquisition of the lock was not seen")
-	r := seen(t, Options{}, 120, 36)
+	r := handedOverFor(t, Options{}, 120, 36)
 	l = fixture.Orders()
 	l.Holders[0].HeldSince, l.Holders[0].Seen = time.Time{}, fixture.In(20*time.Second)
 	deliver(r.Model, inspect.NewSnapshot(r.at, fixture.Backends()[:1], []*inspect.Lock{l}))
@@ -252,7 +253,7 @@ func TestAnUnknownMomentIsExplained(t *testing.T) {
 
 // The changes are listed from two minutes ago, the oldest kept moment, or the moment shown, to now.
 func TestChangesAreListed(t *testing.T) {
-	r := seen(t, Options{}, 120, 36)
+	r := handedOverFor(t, Options{}, 120, 36)
 	cmd := press(r.Model, "D")
 	wantText(t, r.Model, "Comparing", "from 12:00:00 to 12:01:00")
 	send(r.Model, cmd())
@@ -268,7 +269,7 @@ func TestChangesAreListed(t *testing.T) {
 }
 
 func TestLostHoldsComeFirst(t *testing.T) {
-	r := seen(t, Options{}, 120, 36)
+	r := handedOverFor(t, Options{}, 120, 36)
 	c := fixture.Znode(0, "worker-0", 0, nil, 0)
 	for _, kind := range []inspect.EventKind{inspect.EventForced, inspect.EventReleased, inspect.EventExpired} {
 		at := fixture.Noon.Add(-inspect.PastStep) // a step before the first moment, as after @
@@ -287,7 +288,7 @@ func TestLostHoldsComeFirst(t *testing.T) {
 
 // Findings that neither moment shows are listed.
 func TestPassingFindingsAreListed(t *testing.T) {
-	r := seen(t, Options{}, 120, 36)
+	r := handedOverFor(t, Options{}, 120, 36)
 	f := fixture.Trouble("herd", inspect.Warning, "")
 	for i, kind := range []inspect.EventKind{inspect.EventFinding, inspect.EventCleared, inspect.EventFinding, inspect.EventCleared} {
 		at := fixture.In(time.Second + time.Duration(i)*10*time.Second)
@@ -300,7 +301,7 @@ func TestPassingFindingsAreListed(t *testing.T) {
 
 func TestPassingLocksAreListed(t *testing.T) {
 	t.Parallel()
-	r := seen(t, Options{}, 120, 36)
+	r := handedOverFor(t, Options{}, 120, 36)
 	for path, at := range map[string]time.Duration{"/locks/gone": 10 * time.Second, "/locks/orders": time.Second, "/locks/early": -time.Minute} {
 		for i, kind := range []inspect.EventKind{inspect.EventAppeared, inspect.EventGone} {
 			after := fixture.In(at + time.Duration(i)*10*time.Second)
@@ -313,7 +314,7 @@ func TestPassingLocksAreListed(t *testing.T) {
 
 // A lock that came later is not called gone in the past.
 func TestALaterLockWasNotKnown(t *testing.T) {
-	r := seen(t, Options{}, 120, 36)
+	r := handedOverFor(t, Options{}, 120, 36)
 	late := *fixture.FreeLock()
 	both := []*inspect.Lock{r.snapshot.Lock(fixture.Orders().ID), &late}
 	deliver(r.Model, inspect.NewSnapshot(r.at, fixture.Backends()[:1], both))
@@ -324,7 +325,7 @@ func TestALaterLockWasNotKnown(t *testing.T) {
 
 // A finding that is open has the time of its event, and a critical one is named at the top.
 func TestChangesTimeFindings(t *testing.T) {
-	r := seen(t, Options{}, 120, 36)
+	r := handedOverFor(t, Options{}, 120, 36)
 	l := fixture.Orders()
 	l.Findings = []inspect.Finding{fixture.Trouble("herd", inspect.Critical, ""), fixture.Trouble("split", inspect.Critical, "")}
 	l.Findings[1].Muted = &inspect.Muted{}
