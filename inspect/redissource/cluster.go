@@ -224,7 +224,7 @@ func (r *run) inherit(before *run) {
 
 // inherit copies the key's state from before a change of nodes.
 func (e *entry) inherit(before *entry) {
-	e.lock, e.freeSince, e.readAt = before.lock, before.freeSince, before.readAt
+	e.lock, e.freeSince, e.readAt, e.changedAfter = before.lock, before.freeSince, before.readAt, before.readAt
 	e.cameUnreported(before.readAt)
 }
 
