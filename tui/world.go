@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -143,7 +144,7 @@ func (w *world) Number() int {
 }
 
 func (w *world) Flash(text string) {
-	w.flashText, w.flashUntil = text, w.options.now().Add(3*time.Second)
+	w.flashText, w.flashUntil = strings.ReplaceAll(text, "\n", " "), w.options.now().Add(3*time.Second)
 }
 
 func (w *world) Report(l screen.Loss) {
