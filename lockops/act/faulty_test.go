@@ -237,7 +237,7 @@ func TestAProxysOwnErrorProvesNothing(t *testing.T) {
 	} {
 		must.Equal(t, r.removedNothing(0, "string", errorReply(text)), proof, text)
 	}
-	const inLater = "ERR Error running script (call to f_c0ffee): @user_script:7: user_script:7: refused ZREM"
+	const inLater = "ERR Error running script (call to f_c0ffee): @user_script:7: user_script:7: refused ZREM: -READONLY a replica"
 	must.Equal(t, r.removedNothing(0, "rueidislock", errorReply(inLater)), false, "of a script with several changes")
 	must.Equal(t, r.removedNothing(0, "rueidislock", errorReply("NOPERM")), true, "of such a script that did not begin")
 	if !r.unsent(0, &net.OpError{Op: "dial", Err: errors.New("refused")}) {
