@@ -94,7 +94,7 @@ func TestTemporaryClusterRefusalsAreUnknown(t *testing.T) {
 					now, err := read(&interrupted{by: by, from: from, most: most})
 					if err == nil { // otherwise nothing is known
 						about := fmt.Sprintf("%s on %d commands from %d of %d", by, most, from, whole.seen)
-						lockLies(t, about, was, now)
+						contradictions(t, about, was, now)
 					}
 				}
 			}
@@ -227,7 +227,7 @@ func TestTruncatedReplyInventsNothing(t *testing.T) {
 	for i, s := range cuts {
 		about := fmt.Sprintf("after %d bytes", after(i))
 		if s.Backends[0].State == inspect.Connected {
-			lies(t, about, all, s, nil)
+			wantNoContradiction(t, about, all, s, nil)
 			continue
 		}
 		partial++
@@ -236,7 +236,7 @@ func TestTruncatedReplyInventsNothing(t *testing.T) {
 				continue
 			}
 			if was := all.Lock(l.ID); was != nil {
-				lockLies(t, about, was, l)
+				contradictions(t, about, was, l)
 			} else {
 				t.Errorf("%s: %s appeared as %s", about, l.ID, l.State)
 			}
