@@ -277,15 +277,16 @@ func TestNothingIsReportedWhileNothingChanges(t *testing.T) {
 	})
 }
 
-// A source that reaches its deadline during a read does not report its masters as failed.
+// A source that reaches its deadline during a read does not report its masters as failed. Each of eight rounds interrupts
+// another read.
 func TestOwnDeadlineIsNotAFailure(t *testing.T) {
 	t.Parallel()
 	masters := startMasters(t, 3, "lock:a")
 	for _, m := range masters { // without tracking, there is always a read in progress
 		run(t, m.Client(t), "ACL SETUSER default -client|tracking")
 	}
-	// A slow machine gets a longer deadline.
-	for deadline, ended := 400*time.Millisecond, 0; ended < 8; {
+	deadline, rounds := 400*time.Millisecond, 0
+	for rounds < 8 {
 		cfg := config(masters...)
 		cfg.Timeout = 10 * time.Second
 		s, v := redissource.New(cfg), sourcetest.NewView(t)
@@ -303,11 +304,11 @@ func TestOwnDeadlineIsNotAFailure(t *testing.T) {
 		if ctx.Err() != nil {
 			cancel()
 			<-done
-			deadline *= 2
+			deadline *= 2 // a slow machine needs more time
 			continue
 		}
-		ended++
-		for _, m := range masters {
+		rounds++
+		for _, m := range masters { // only the deadline can end the read now
 			m.Pause(t)
 		}
 		must.Be(t, <-done, nil)
