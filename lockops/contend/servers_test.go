@@ -398,13 +398,13 @@ func TestTargetsDescribeThemselves(t *testing.T) {
 	t.Parallel()
 	zks, one, masters := lockops.KindsOn(lockops.OnZooKeeper), lockops.KindsOn(lockops.OnRedis), lockops.KindsOn(lockops.OnRedisMasters)
 	permits := zks[0]
-	permits.Permits = 3
+	permits.Permits = 2
 	describe := func(d Description) string {
 		return fmt.Sprintf("%s %s by %s, %d at once, tokens after %v", d.Lock, d.Kind, d.Order, d.Permits, d.TokenAfter)
 	}
 	for want, target := range map[string]Target{
 		"zk:/a mutex by ZooKeeper's sequence numbers, 1 at once, tokens after 15ms":                     NewZooKeeper(ZooKeeper{Site: Site{Backend: "zk:", Name: "/a", Kinds: zks[:1]}}),
-		"/a mutex by " + OrderOfCalls + ", 3 at once, tokens after 15ms":                                NewZooKeeper(ZooKeeper{Site: Site{Name: "/a", Kinds: []lockops.Kind{permits}}}),
+		"/a mutex by " + OrderOfCalls + ", 2 at once, tokens after 15ms":                                NewZooKeeper(ZooKeeper{Site: Site{Name: "/a", Kinds: []lockops.Kind{permits}}}),
 		"a mutex,fair by the master's clock when it first saw each attempt, 1 at once, tokens after 0s": NewRedis(Redis{Site: Site{Name: "a", Kinds: one[:2]}}),
 		"a redlock by " + OrderOfCalls + ", 1 at once, tokens after 0s":                                 NewRedis(Redis{Site: Site{Name: "a", Kinds: masters[:1]}}),
 	} {
