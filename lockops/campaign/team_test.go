@@ -146,8 +146,9 @@ func (c *team) kill(t *testing.T, r *rand.Rand) {
 
 func (p *process) signal(t *testing.T, s syscall.Signal) {
 	t.Helper()
-	err := servertest.Signal(p.cmd.Process, s)
-	must.True(t, err == nil, "worker", p.number, s, err, p.output.String())
+	if err := servertest.Signal(p.cmd.Process, s); err != nil {
+		t.Errorf("worker %d: %v: %v", p.number, s, err)
+	}
 }
 
 const endLimit = time.Minute
