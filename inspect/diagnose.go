@@ -189,6 +189,7 @@ func ages(l *Lock) bool {
 
 // finish runs the rules on the backends that were read once.
 func (o *Observer) finish(now time.Time) {
+	o.passing = false
 	o.setCycles(o.lastCycles(now), now)
 	o.setOutliers(findOutliers(o.locks.all()), now)
 	for _, p := range o.backends {

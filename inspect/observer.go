@@ -51,7 +51,7 @@ type Observer struct {
 	clearing []clearing
 	dirty    bool
 	// passing is set while all backends are being read once. Then only the number of locks is published, so that locks
-	// can be changed instead of copied.
+	// can be changed instead of copied. finish does the rest.
 	passing bool
 
 	rules        []Rule
@@ -198,16 +198,15 @@ func (o *Observer) loop(updates <-chan sourceUpdate) {
 			if !ok {
 				cycles.wait()
 				outliers.wait()
-				o.passing = false
 				o.finish(o.now())
 				o.publish()
 				return
 			}
 			o.apply(u)
+			o.passing = !watched(o.backends)
 			due()
 		case <-publish.C:
 			armed = false
-			o.passing = !watched(o.backends)
 			o.publish()
 			published = o.worked()
 		case <-beats.C:
@@ -216,17 +215,14 @@ func (o *Observer) loop(updates <-chan sourceUpdate) {
 			}
 			now := o.now()
 			o.onBeat(now)
-			due()
-			if !watched(o.backends) {
-				continue // finish does everything
-			}
-			if o.cyclesDue(now) && cycles.start(&o.locks,
+			if !o.passing && o.cyclesDue(now) && cycles.start(&o.locks,
 				func(locks iter.Seq[*Lock]) []Cycle { return o.deadlocks.find(locks, now) }) {
 				o.cyclesStale = false
 			}
-			if o.outliersStale && outliers.start(&o.locks, findOutliers) {
+			if !o.passing && o.outliersStale && outliers.start(&o.locks, findOutliers) {
 				o.outliersStale = false
 			}
+			due()
 		case found := <-cycles.found:
 			cycles.done()
 			o.setCycles(o.settledCycles(found, o.now()), o.now())
