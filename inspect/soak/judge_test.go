@@ -273,6 +273,8 @@ var allowed = map[string]map[string]time.Duration{
 	"kill clients":   {"ghost-owner": sessionTimeout + late},
 	// The isolated member itself reports the lost quorum.
 	"isolate zookeeper": {"no-quorum": late},
+	// A holder that loses its lock in a failover no longer renews the key.
+	"failover": {"renewal-stopped": ttl + late},
 	// The observer notices one silent master after another.
 	"blind observer": {"no-quorum": late},
 	// See poll.
