@@ -336,7 +336,7 @@ func (p *played) shownMaster(m *masterState, subject string) string {
 	return ""
 }
 
-// reports shows what was emitted since the script last looked, each with its time.
+// reports shows the updates since the script last looked, each with its time.
 func (p *played) reports() string {
 	var texts []string
 	for _, u := range p.emitted {

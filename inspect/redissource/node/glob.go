@@ -69,26 +69,13 @@ func (m Matcher) Any(key string) bool {
 	matches := func(g glob) bool { return text.Glob(g.pattern, key) }
 	for i := range len(key) {
 		for _, g := range m.words[lower(key[i])] {
-			if hasPrefix(key[i:], g.word) && matches(g) {
+			if rest := key[i:]; len(rest) >= len(g.word) && strings.EqualFold(rest[:len(g.word)], g.word) && matches(g) {
 				return true
 			}
 		}
 	}
 	return slices.ContainsFunc(m.others, matches) ||
 		slices.ContainsFunc(m.custom, func(c recipe.Custom) bool { return c.Owns(key) })
-}
-
-// hasPrefix reports whether a key begins with a word in any case.
-func hasPrefix(key, word string) bool {
-	if len(key) < len(word) {
-		return false
-	}
-	for i := range len(word) {
-		if lower(key[i]) != word[i] {
-			return false
-		}
-	}
-	return true
 }
 
 func lower(c byte) byte {
