@@ -379,7 +379,7 @@ func (o *Observer) rejoin(p *backendState, now time.Time) {
 	}
 	for l := range o.locks.all() {
 		if l.ID.Backend == p.name && l.outdated(p.sessions) {
-			joined := o.locks.reread(l)
+			joined := o.locks.changeable(l)
 			identify(joined, p.sessions)
 			o.replace(p, l, joined, now)
 		}
@@ -393,7 +393,7 @@ func (o *Observer) confirm(p *backendState, t *WatchTable, now time.Time) {
 		if l == nil || l.ID.Backend != t.Backend || !l.Watched() {
 			return
 		}
-		confirmed := o.locks.reread(l)
+		confirmed := o.locks.changeable(l)
 		if confirmWatches(confirmed, t) {
 			o.replace(p, l, confirmed, now)
 		} else {

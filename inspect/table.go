@@ -96,14 +96,12 @@ func (t *table) own(i int) *page {
 	return p
 }
 
-// reread returns a lock that can be changed, with only its source's findings. It is a copy once the table was shared.
-func (t *table) reread(l *Lock) *Lock {
+// changeable returns a lock that can be changed: a copy, once the table was shared.
+func (t *table) changeable(l *Lock) *Lock {
 	if t.edition == 0 {
 		return l
 	}
-	c := clone(l)
-	c.Findings = l.Findings[:l.Observed.Reported]
-	return c
+	return clone(l)
 }
 
 // put replaces the lock with the same id, or inserts l in order.

@@ -41,7 +41,9 @@ func TestRefusedPasswordsAreReadLessOften(t *testing.T) {
 		stop()
 		<-ended
 		const s = time.Second
-		want := []time.Duration{10 * s, 20 * s, 40 * s, 80 * s, 160 * s, renewSeldom, renewSeldom, renewSeldom, renewEvery}
+		want := []time.Duration{
+			renewEvery, 20 * s, 40 * s, 80 * s, 160 * s, renewSeldom, renewSeldom, renewSeldom, renewEvery,
+		}
 		must.Same(t, pauses, want, "pauses between reads")
 	})
 }
