@@ -36,11 +36,17 @@ if n then redis.call('SET', KEYS[1], n, 'PX', 10000) redis.call('PUBLISH', n, ''
 
 // BenchmarkRedisLockAlone measures uncontended locks, each peer in turn, in several rounds.
 func BenchmarkRedisLockAlone(b *testing.B) {
-	alone(b, startMasters(b, 1), []peer{rawFloor(), bsmLock(), redsyncLock("redsync"), ours("lockops", lockops.NewRedisMutex), ours("lockops-fair", lockops.NewRedisFairMutex)})
+	alone(b, startMasters(b, 1), []peer{
+		rawFloor(), bsmLock(), redsyncLock("redsync"),
+		ours("lockops", lockops.NewRedisMutex), ours("lockops-fair", lockops.NewRedisFairMutex),
+	})
 }
 
 func BenchmarkRedlockAlone(b *testing.B) {
-	alone(b, startMasters(b, 5), []peer{rawFloor(), redsyncLock("redsync-failfast", redsync.WithFailFast(true)), redsyncLock("redsync"), ours("lockops", lockops.NewRedlock)})
+	alone(b, startMasters(b, 5), []peer{
+		rawFloor(), redsyncLock("redsync-failfast", redsync.WithFailFast(true)), redsyncLock("redsync"),
+		ours("lockops", lockops.NewRedlock),
+	})
 }
 
 var link = flag.Duration("link", 0, "the round trip to the Redis servers of lock benchmarks, e.g. 1ms")
@@ -131,7 +137,9 @@ func median(values []float64) float64 {
 
 // BenchmarkRedisLockContended lets 8 and 64 clients take turns on a lock as fast as they can.
 func BenchmarkRedisLockContended(b *testing.B) {
-	compare(b, startMasters(b, 1), []peer{bareHandOff(), rueidisLock(), ours("lockops", lockops.NewRedisMutex), ours("lockops-fair", lockops.NewRedisFairMutex)})
+	compare(b, startMasters(b, 1), []peer{
+		bareHandOff(), rueidisLock(), ours("lockops", lockops.NewRedisMutex), ours("lockops-fair", lockops.NewRedisFairMutex),
+	})
 }
 
 func BenchmarkRedlockContended(b *testing.B) {

@@ -237,7 +237,7 @@ func TestTLSErrorNamesOption(t *testing.T) {
 	certs, others := servertest.NewCertificates(t), servertest.NewCertificates(t)
 	config := certs.Server(t)
 	config.MaxVersion = tls.VersionTLS12                                                     // the server refuses the client within the handshake
-	config.ClientAuth, config.ClientCAs = tls.RequireAndVerifyClientCert, x509.NewCertPool() // it trusts nobody
+	config.ClientAuth, config.ClientCAs = tls.RequireAndVerifyClientCert, x509.NewCertPool() // it trusts no certificate
 	addr := serveTLS(t, config, func(*tls.Conn, error) {})
 	for want, given := range map[string]*connect.TLS{
 		"cert= and key=": {CA: certs.CA, Cert: others.Cert, Key: others.Key}, "ca=": {CA: others.CA},

@@ -334,16 +334,16 @@ func TestUnknownResultsSettle(t *testing.T) {
 	must.Be(t, err, failed, "a known result")
 }
 
-// told is a Releaser whose answers are known beforehand.
-type told struct {
+// fixed is a Releaser that always gives the same answers.
+type fixed struct {
 	preview Preview
 	result  Result
 	err     error
 }
 
-func (r told) Preview(context.Context, Request) (Preview, error) { return r.preview, r.err }
+func (r fixed) Preview(context.Context, Request) (Preview, error) { return r.preview, r.err }
 
-func (r told) Execute(context.Context, Preview, string) (Result, error) { return r.result, r.err }
+func (r fixed) Execute(context.Context, Preview, string) (Result, error) { return r.result, r.err }
 
 func TestBulkActionsStopAtFailures(t *testing.T) {
 	seen := &inspect.Contender{Name: "a"}
@@ -354,12 +354,12 @@ func TestBulkActionsStopAtFailures(t *testing.T) {
 		tried    bool
 		done     bool
 	}{
-		"released":    {told{Preview{Seen: seen}, Result{Released: true}, nil}, "<nil>", true, true},
-		"a TTL":       {told{Preview{Seen: seen}, Result{Set: true}, nil}, "<nil>", true, true},
-		"let go":      {told{Preview{Seen: seen}, Result{Asked: true, LetGo: true}, nil}, "<nil>", true, true},
-		"not let go":  {told{Preview{Seen: seen}, Result{Asked: true}, nil}, "<nil>", true, false},
-		"refused":     {told{Preview{Seen: seen, Refused: Gone, Detail: "why"}, Result{Released: true}, nil}, "<nil>", false, false},
-		"unreachable": {told{err: broken}, "zk:/a: broken", true, false},
+		"released":    {fixed{Preview{Seen: seen}, Result{Released: true}, nil}, "<nil>", true, true},
+		"a TTL":       {fixed{Preview{Seen: seen}, Result{Set: true}, nil}, "<nil>", true, true},
+		"let go":      {fixed{Preview{Seen: seen}, Result{Asked: true, LetGo: true}, nil}, "<nil>", true, true},
+		"not let go":  {fixed{Preview{Seen: seen}, Result{Asked: true}, nil}, "<nil>", true, false},
+		"refused":     {fixed{Preview{Seen: seen, Refused: Gone, Detail: "why"}, Result{Released: true}, nil}, "<nil>", false, false},
+		"unreachable": {fixed{err: broken}, "zk:/a: broken", true, false},
 		"no Releaser": {nil, "zk:/a: its backend cannot be written to", false, false},
 	} {
 		item := &Item{Request: Request{ID: inspect.ID{Backend: "zk", Path: "/a"}}}
