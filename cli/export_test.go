@@ -23,7 +23,8 @@ func exportingAt(t *testing.T, env map[string]string, args ...string) (addr stri
 	var stdout, stderr output
 	done := make(chan int, 1)
 	go func() {
-		done <- Main(ctx, append([]string{"export", "--listen", "127.0.0.1:0"}, args...), writingTo(&stdout, &stderr, env))
+		args = append([]string{"export", "--listen", "127.0.0.1:0"}, args...)
+		done <- Main(ctx, args, writingTo(&stdout, &stderr, env))
 	}()
 	t.Cleanup(func() {
 		stop()

@@ -61,7 +61,8 @@ func TestLabAcquiresReentersAndReleases(t *testing.T) {
 		_, err := l.Acquire(t.Context(), try, ignoreWaiting)
 		must.Be(t, err, lockops.ErrHeld, o.Lock, "taken twice")
 		inner := must.Have(hold.Reenter(t.Context()))(t)
-		must.Be(t, errors.Join(hold.Extend(t.Context()), hold.Release(t.Context()), inner.Release(t.Context())), nil, o.Lock)
+		must.Be(t, hold.Extend(t.Context()), nil, o.Lock, "extend")
+		must.Be(t, errors.Join(hold.Release(t.Context()), inner.Release(t.Context())), nil, o.Lock, "release")
 		again := must.Have(l.Acquire(t.Context(), try, ignoreWaiting))(t) // free after the last release
 		must.Be(t, again.Release(t.Context()), nil)
 	}
