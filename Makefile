@@ -40,7 +40,7 @@ test: ## the tests on servers inside the program: nothing to install
 test-all: export LOCKSCOPE_REAL := $(or $(LOCKSCOPE_REAL),installed)
 test-all: export LOCKSCOPE_LONG := 1
 test-all: test ## all tests: real servers (LOCKSCOPE_REAL=require: fail where they are missing), long ones, races
-	$(GO) test -vet=off $(RACING) -p 3 -parallel 4 -timeout 20m ./...
+	$(GO) test -vet=off $(RACING) -p 3 -parallel 4 -timeout 20m $(SLOWEST) ./lockops/campaign ./...
 	@# The race detector finds races of go-zookeeper itself in these.
 	$(GO) test -vet=off $(QUICK) -run 'TestCancellationIsNotAFailure|TestReadersAndWritersExcludeEachOther' ./inspect/zksource ./lockops
 	$(GO) test -vet=off $(RACING) -tags failpoints -run TestFailpoint_ ./lockops/campaign

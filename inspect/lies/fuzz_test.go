@@ -24,7 +24,7 @@ import (
 )
 
 var (
-	fuzzFor  = flag.Duration("lies.for", 0, "the `DURATION` of TestMutatedConversations; 0: a second, or two minutes in make test-all")
+	fuzzFor  = flag.Duration("lies.for", 0, "the `DURATION` of TestMutatedConversations; 0: a second, or one minute in make test-all")
 	fuzzSeed = flag.Uint64("lies.seed", 0, "`SEED` of its first round; 0: a random one")
 )
 
@@ -112,7 +112,7 @@ func TestMutatedConversations(t *testing.T) {
 	if seed == 0 {
 		seed = rand.Uint64N(1_000_000) + 1
 	}
-	long := cmp.Or(*fuzzFor, time.Duration(servertest.Effort(t, 1, 120))*time.Second)
+	long := cmp.Or(*fuzzFor, time.Duration(servertest.Effort(t, 1, 60))*time.Second)
 	watchMemory(t)
 	began, before := time.Now(), runtime.NumGoroutine()
 	rounds := 0
