@@ -74,8 +74,8 @@ func distance(a, b color.Color, sight [3][3]float64) float64 {
 }
 
 // texts returns the styles of text to read.
-func texts(t *Theme) map[string]lipgloss.Style {
-	return map[string]lipgloss.Style{
+func texts(t *Theme) map[string]Style {
+	return map[string]Style{
 		"muted": t.Muted, "holding": t.Holding, "waiting": t.Waiting, "critical": t.Critical, "warning": t.Warning, "info": t.Info,
 		"unknown": t.Unknown, "free": t.Free, "title": t.Title, "header": t.Header,
 	}
@@ -97,9 +97,9 @@ func TestAllTextIsLegible(t *testing.T) {
 					papers = map[string]color.Color{"white": lipgloss.Color("#ffffff"), "light": lipgloss.Color("#f5f5f5")}
 				}
 				what := fmt.Sprintf("%s, light %v, %v", name, light, profile)
-				check := func(s lipgloss.Style, paper color.Color, where string, least float64) {
+				check := func(s Style, paper color.Color, where string, least float64) {
 					t.Helper()
-					if c := contrast(s.GetForeground(), paper); c < least {
+					if c := contrast(s.Foreground(), paper); c < least {
 						t.Errorf("%s: %s has a contrast of %.1f", what, where, c)
 					}
 				}
@@ -108,13 +108,13 @@ func TestAllTextIsLegible(t *testing.T) {
 						check(style, c, role+" on "+paper, least)
 					}
 					selected := th.Selected(style)
-					check(selected, selected.GetBackground(), role+" selected", least)
-					if fresh := th.Fresh(style); fresh.GetBackground() != (lipgloss.NoColor{}) {
-						check(fresh, fresh.GetBackground(), role+" fresh", least)
+					check(selected, selected.Background(), role+" selected", least)
+					if fresh := th.Fresh(style); fresh.Background() != (lipgloss.NoColor{}) {
+						check(fresh, fresh.Background(), role+" fresh", least)
 					}
 				}
-				for i, badge := range []lipgloss.Style{th.Badge, th.BadgeWarning, th.BadgeCritical} {
-					check(badge, badge.GetBackground(), fmt.Sprint("badge ", i), least)
+				for i, badge := range []Style{th.Badge, th.BadgeWarning, th.BadgeCritical} {
+					check(badge, badge.Background(), fmt.Sprint("badge ", i), least)
 				}
 				if name == HighContrast {
 					for paper, c := range papers {
@@ -157,8 +157,8 @@ func TestContrastOf16(t *testing.T) {
 				paper, ink = ink, paper
 			}
 			for role, style := range texts(th) {
-				for _, s := range []lipgloss.Style{style, th.Selected(style), th.Badge, th.BadgeWarning, th.BadgeCritical} {
-					if c := contrast(of(s.GetForeground(), ink), of(s.GetBackground(), paper)); c < 3.9 {
+				for _, s := range []Style{style, th.Selected(style), th.Badge, th.BadgeWarning, th.BadgeCritical} {
+					if c := contrast(of(s.Foreground(), ink), of(s.Background(), paper)); c < 3.9 {
 						t.Errorf("%s, %s: %s has a contrast of %.1f", name, theme, role, c)
 					}
 				}
@@ -170,12 +170,12 @@ func TestContrastOf16(t *testing.T) {
 func TestStatesDifferForColourBlind(t *testing.T) {
 	least := func(o Options) float64 {
 		th := New(o)
-		accents := []lipgloss.Style{th.Holding, th.Waiting, th.Warning, th.Critical, th.Unknown}
+		accents := []Style{th.Holding, th.Waiting, th.Warning, th.Critical, th.Unknown}
 		nearest := math.Inf(1)
 		for _, sight := range sights {
 			for i, a := range accents {
 				for _, b := range accents[:i] {
-					nearest = min(nearest, distance(a.GetForeground(), b.GetForeground(), sight))
+					nearest = min(nearest, distance(a.Foreground(), b.Foreground(), sight))
 				}
 			}
 		}
@@ -224,8 +224,8 @@ func TestOppositeThemePaintsTheWindow(t *testing.T) {
 		if painted := th.Paper != nil; painted != test.want || painted && contrast(th.Paper, th.Ink) < 10 {
 			t.Errorf("%+v: %v on %v", test.o, th.Ink, th.Paper)
 		}
-		if s := th.Selected(th.Text); test.want && contrast(s.GetForeground(), s.GetBackground()) < 7 {
-			t.Errorf("%+v: selected text is %v on %v", test.o, s.GetForeground(), s.GetBackground())
+		if s := th.Selected(th.Text); test.want && contrast(s.Foreground(), s.Background()) < 7 {
+			t.Errorf("%+v: selected text is %v on %v", test.o, s.Foreground(), s.Background())
 		}
 	}
 }

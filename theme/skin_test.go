@@ -12,14 +12,14 @@ import (
 
 func TestSkinReplacesColours(t *testing.T) {
 	s := must.Have(NewSkin(map[string]string{"holding": "#123456"}))(t)
-	must.Equal(t, New(Options{Skin: s}).Holding.GetForeground(), lipgloss.Color("#123456"))
-	if a, b := New(Options{Skin: s}).Waiting.GetForeground(), New(Options{}).Waiting.GetForeground(); a != b {
+	must.Equal(t, New(Options{Skin: s}).Holding.Foreground(), lipgloss.Color("#123456"))
+	if a, b := New(Options{Skin: s}).Waiting.Foreground(), New(Options{}).Waiting.Foreground(); a != b {
 		t.Errorf("what the skin leaves out is %v, not the theme's %v", a, b)
 	}
-	if New(Options{Skin: s, NoColor: true}).Holding.GetForeground() != New(Options{NoColor: true}).Holding.GetForeground() {
+	if New(Options{Skin: s, NoColor: true}).Holding.Foreground() != New(Options{NoColor: true}).Holding.Foreground() {
 		t.Error("a skin puts colour where none is wanted")
 	}
-	if New(Options{Skin: s, Profile: colorprofile.ANSI}).Holding.GetForeground() != New(Options{Profile: colorprofile.ANSI}).Holding.GetForeground() {
+	if New(Options{Skin: s, Profile: colorprofile.ANSI}).Holding.Foreground() != New(Options{Profile: colorprofile.ANSI}).Holding.Foreground() {
 		t.Error("a skin replaces the colours chosen for terminals of 16")
 	}
 	if len(SkinRoles()) != int(roles) {

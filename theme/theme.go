@@ -63,21 +63,21 @@ type Theme struct {
 
 	// Text is ordinary, Strong is emphasised, Muted is secondary, Faint is structure such as rules
 	// and empty bars.
-	Text, Strong, Muted, Faint lipgloss.Style
+	Text, Strong, Muted, Faint Style
 	// Holding and Waiting are the two accents.
-	Holding, Waiting lipgloss.Style
+	Holding, Waiting Style
 	// Critical is the only red.
-	Critical, Warning, Info lipgloss.Style
+	Critical, Warning, Info Style
 	// Unknown is for locks that could not be read, Free for locks without a holder.
-	Unknown, Free lipgloss.Style
+	Unknown, Free Style
 	// Title names the program, Header the columns, Key a key in a hint.
-	Title, Header, Key lipgloss.Style
+	Title, Header, Key Style
 	// Badge is quiet; BadgeWarning and BadgeCritical are not.
-	Badge, BadgeWarning, BadgeCritical lipgloss.Style
+	Badge, BadgeWarning, BadgeCritical Style
 	// Frame draws a dialog's border, FrameCritical that of a dangerous one.
-	Frame, FrameCritical lipgloss.Style
+	Frame, FrameCritical Style
 
-	selected, fresh lipgloss.Style
+	selected, fresh Style
 	// turned means that the selected row has one text colour.
 	turned bool
 }
@@ -91,33 +91,33 @@ func New(o Options) *Theme {
 		o.Name = Auto
 	}
 	p := colours(o)
-	base := lipgloss.NewStyle()
-	ink := func(r role) lipgloss.Style { return base.Foreground(p[r]) }
+	var base Style
+	ink := func(r role) Style { return base.In(p[r]) }
 	t := &Theme{
 		Options:  o,
 		Glyphs:   unicodeGlyphs(),
 		Text:     base,
-		Strong:   base.Bold(true),
+		Strong:   base.Bold(),
 		Muted:    ink(muted),
 		Faint:    ink(faint),
 		Holding:  ink(holding),
 		Waiting:  ink(waiting),
-		Critical: ink(critical).Bold(true),
+		Critical: ink(critical).Bold(),
 		Warning:  ink(warning),
 		Info:     ink(muted),
 		Unknown:  ink(unknown),
 		Free:     ink(muted),
-		Title:    ink(holding).Bold(true),
+		Title:    ink(holding).Bold(),
 		Header:   ink(muted),
-		Key:      base.Bold(true),
-		Badge:    ink(muted).Background(p[raised]),
+		Key:      base.Bold(),
+		Badge:    ink(muted).On(p[raised]),
 
-		BadgeWarning:  ink(onBright).Background(p[warning]).Bold(true),
-		BadgeCritical: ink(onBright).Background(p[critical]).Bold(true),
+		BadgeWarning:  ink(onBright).On(p[warning]).Bold(),
+		BadgeCritical: ink(onBright).On(p[critical]).Bold(),
 		Frame:         ink(muted),
 		FrameCritical: ink(critical),
-		selected:      base.Background(p[selection]),
-		fresh:         base.Background(p[freshness]),
+		selected:      base.On(p[selection]),
+		fresh:         base.On(p[freshness]),
 	}
 	if o.ASCII {
 		t.Glyphs = asciiGlyphs()
@@ -129,35 +129,35 @@ func New(o Options) *Theme {
 		t.with16()
 	case o.Name == HighContrast:
 		t.turned = true
-		t.selected = ink(onBright).Background(p[selection])
-		t.fresh = base.Bold(true)
-		t.Badge = ink(onBright).Background(p[muted])
+		t.selected = ink(onBright).On(p[selection])
+		t.fresh = base.Bold()
+		t.Badge = ink(onBright).On(p[muted])
 	}
 	t.paint()
 	return t
 }
 
 func (t *Theme) withoutColour() {
-	base := lipgloss.NewStyle()
+	var base Style
 	if !t.Options.ASCII {
 		t.Glyphs.Cursor = t.Glyphs.Breadcrumb // half a reversed cell looks broken
 	}
-	t.fresh = base.Bold(true)
+	t.fresh = base.Bold()
 	t.Badge = base
-	t.BadgeWarning = base.Reverse(true)
-	t.BadgeCritical = base.Reverse(true).Bold(true)
-	t.selected = base.Reverse(true)
+	t.BadgeWarning = base.Reverse()
+	t.BadgeCritical = base.Reverse().Bold()
+	t.selected = base.Reverse()
 }
 
 func (t *Theme) with16() {
-	black := lipgloss.NewStyle().Foreground(lipgloss.Color("0"))
+	black := Style{}.In(lipgloss.Color("0"))
 	t.turned = true
-	t.selected = black.Background(t.selected.GetBackground())
-	t.fresh = lipgloss.NewStyle().Bold(true)
-	t.Badge = black.Background(t.Badge.GetBackground())
+	t.selected = black.On(t.selected.background)
+	t.fresh = Style{}.Bold()
+	t.Badge = black.On(t.Badge.background)
 	if t.Options.onLight() {
-		t.Warning = black.Background(lipgloss.Color("3"))
-		t.BadgeWarning = t.Warning.Bold(true)
+		t.Warning = black.On(lipgloss.Color("3"))
+		t.BadgeWarning = t.Warning.Bold()
 	}
 }
 
@@ -174,17 +174,17 @@ func (t *Theme) paint() {
 		t.Paper, t.Ink = lipgloss.Color("#fafafa"), lipgloss.Color("#1c1f26")
 	}
 	if !t.turned { // also if the terminal keeps its own
-		t.selected, t.fresh = t.selected.Foreground(t.Ink), t.fresh.Foreground(t.Ink)
+		t.selected, t.fresh = t.selected.In(t.Ink), t.fresh.In(t.Ink)
 	}
 }
 
 // Selected adapts a style to the selected row.
-func (t *Theme) Selected(s lipgloss.Style) lipgloss.Style {
+func (t *Theme) Selected(s Style) Style {
 	if t.turned {
-		return s.Foreground(t.selected.GetForeground()).Background(t.selected.GetBackground())
+		return s.In(t.selected.foreground).On(t.selected.background)
 	}
 	return s.Inherit(t.selected)
 }
 
 // Fresh adapts a style to a row that has just changed hands.
-func (t *Theme) Fresh(s lipgloss.Style) lipgloss.Style { return s.Inherit(t.fresh) }
+func (t *Theme) Fresh(s Style) Style { return s.Inherit(t.fresh) }

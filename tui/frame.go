@@ -13,6 +13,7 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/describe"
 	"github.com/lockscope/lockscope/internal/text"
+	"github.com/lockscope/lockscope/theme"
 	"github.com/lockscope/lockscope/tui/screen"
 	"github.com/lockscope/lockscope/tui/widget"
 )
@@ -203,7 +204,7 @@ func (f frame) breadcrumb() widget.Line {
 	if f.options.Title != "" {
 		left = left.Add(t.Text, describe.Printable(f.options.Title)+" ")
 	}
-	part := func(style lipgloss.Style, name string) {
+	part := func(style theme.Style, name string) {
 		left = left.Add(t.Muted, t.Glyphs.Breadcrumb+" ").Add(style, name+" ")
 	}
 	home := f.backStack[0].Screen
@@ -293,7 +294,7 @@ func (f frame) badgeLine(badges []badge) (l widget.Line) {
 // badges returns the badges, the most important first.
 func (f frame) badges() (list []badge) {
 	t := f.theme
-	add := func(style lipgloss.Style, text string, click func() tea.Cmd) {
+	add := func(style theme.Style, text string, click func() tea.Cmd) {
 		list = append(list, badge{widget.Span{Text: " " + text + " ", Style: style}, click})
 	}
 	say := func(text string) func() tea.Cmd { return screen.Do(func() { f.Flash(text) }) }

@@ -79,5 +79,5 @@ func (b *lossBox) View(width, height int) string {
 	for _, text := range widget.Wrap(stop, width, 2, t.Glyphs.Ellipsis) {
 		lines = append(lines, widget.Line{{text, t.Warning}})
 	}
-	return widget.Box(t, append(lines, nil, widget.Line{{"[ Close ]", t.Strong.Reverse(true)}}), width, height, true)
+	return widget.Box(t, append(lines, nil, widget.Line{{"[ Close ]", t.Strong.Reverse()}}), width, height, true)
 }

@@ -5,10 +5,9 @@ import (
 	"slices"
 	"time"
 
-	"charm.land/lipgloss/v2"
-
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/theme"
 	"github.com/lockscope/lockscope/tui/widget"
 )
 
@@ -43,7 +42,7 @@ func (r recoveries) record(before, after *inspect.Snapshot, now time.Time) {
 func (f frame) troubles() widget.Line {
 	t, dot := f.theme, " "+f.theme.Glyphs.Dot+" "
 	var down, degraded, suspect, well []widget.Line
-	say := func(style lipgloss.Style, glyph, what, why string) widget.Line {
+	say := func(style theme.Style, glyph, what, why string) widget.Line {
 		l := widget.Line{{glyph + " " + what, style}}
 		if why != "" {
 			l = l.Add(t.Text, "  "+why)

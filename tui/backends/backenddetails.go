@@ -8,10 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"charm.land/lipgloss/v2"
-
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/theme"
 	"github.com/lockscope/lockscope/tui/screen"
 	"github.com/lockscope/lockscope/tui/widget"
 )
@@ -40,7 +39,7 @@ type backendFacts struct {
 const names = 13
 
 // fact adds a name and its text, wrapped.
-func (d *backendFacts) fact(name, text string, style lipgloss.Style) {
+func (d *backendFacts) fact(name, text string, style theme.Style) {
 	if text == "" {
 		return
 	}

@@ -247,7 +247,7 @@ func lags(v *inspect.Server) bool {
 // skewed is the clock offset above which we warn, as in its rule.
 const skewed = time.Second
 
-func clockStyle(t *theme.Theme, d time.Duration) lipgloss.Style {
+func clockStyle(t *theme.Theme, d time.Duration) theme.Style {
 	if d.Abs() > skewed {
 		return t.Warning
 	}

@@ -101,7 +101,7 @@ func (p *Pane) rowLines(l *inspect.Lock, row func(chainRow) widget.Line, room in
 	return lines
 }
 
-func (p *Pane) highlight(l *inspect.Lock, r chainRow) func(lipgloss.Style) lipgloss.Style {
+func (p *Pane) highlight(l *inspect.Lock, r chainRow) func(theme.Style) theme.Style {
 	fresh := func(c *inspect.Contender) bool { return p.JustGranted(l.ID, c.Name) }
 	if r.contender != nil && fresh(r.contender) || r.group != nil && slices.ContainsFunc(r.group.members, fresh) {
 		return p.Theme().Fresh

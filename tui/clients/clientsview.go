@@ -11,6 +11,7 @@ import (
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/theme"
 	"github.com/lockscope/lockscope/tui/screen"
 	"github.com/lockscope/lockscope/tui/widget"
 )
@@ -221,7 +222,7 @@ func (s *Screen) clientSign(r *clientRow) widget.Span {
 func (s *Screen) clientCells(r *clientRow) []widget.Line {
 	t := s.Theme()
 	none, unknown := widget.Line{{t.Glyphs.Dash, t.Faint}}, widget.Line{{t.Glyphs.Unknown, t.Unknown}}
-	cell := func(known bool, style lipgloss.Style, text string) widget.Line {
+	cell := func(known bool, style theme.Style, text string) widget.Line {
 		if !known {
 			return none
 		}

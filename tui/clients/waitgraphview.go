@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/lockscope/lockscope/inspect"
@@ -169,7 +168,7 @@ type drawing struct {
 func (d *drawing) add(l widget.Line) { d.rows = append(d.rows, graphRow{Line: l}) }
 
 // words adds wrapped text after a lead.
-func (d *drawing) words(lead widget.Line, text string, style lipgloss.Style) {
+func (d *drawing) words(lead widget.Line, text string, style theme.Style) {
 	for _, part := range widget.Wrap(text, d.width-lead.Width()-1, 4, d.Theme().Glyphs.Ellipsis) {
 		d.add(append(lead[:len(lead):len(lead)], widget.Span{part, style}))
 		lead = widget.Line{{strings.Repeat(" ", lead.Width()), style}}

@@ -4,11 +4,11 @@ import (
 	"strings"
 	"time"
 
-	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/theme"
 	"github.com/lockscope/lockscope/tui/screen"
 	"github.com/lockscope/lockscope/tui/widget"
 )
@@ -34,7 +34,7 @@ func (s *Screen) detailLines(width int) []widget.Line {
 		facts = append(facts, string(f.Confidence))
 	}
 	name := " " + mark.Text + " " + describe.Printable(f.Rule)
-	title := widget.Line{{name, mark.Style.Bold(true)}, {"  " + strings.Join(facts, dot), t.Muted}}
+	title := widget.Line{{name, mark.Style.Bold()}, {"  " + strings.Join(facts, dot), t.Muted}}
 	if s.Chosen == nil {
 		title = title.Add(t.Muted, dot+"the first of "+describe.Thousands(len(s.group.Shown)))
 	}
@@ -141,7 +141,7 @@ func (s *Screen) factLines(f *found, width int) []widget.Line {
 }
 
 // labelled puts a label before the first of some lines.
-func labelled(labels lipgloss.Style, label string, style lipgloss.Style, texts []string) []widget.Line {
+func labelled(labels theme.Style, label string, style theme.Style, texts []string) []widget.Line {
 	var lines []widget.Line
 	for _, text := range texts {
 		lines = append(lines, widget.Line{
@@ -153,7 +153,7 @@ func labelled(labels lipgloss.Style, label string, style lipgloss.Style, texts [
 }
 
 // indented wraps text behind an indent.
-func indented(style lipgloss.Style, indent, text string, width int) []widget.Line {
+func indented(style theme.Style, indent, text string, width int) []widget.Line {
 	var lines []widget.Line
 	for _, part := range widget.Wrap(text, width-len(indent)-1, many, "") {
 		lines = append(lines, widget.Line{{indent + part, style}})

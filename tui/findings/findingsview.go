@@ -127,7 +127,7 @@ func (s *Screen) findingCells(g *foundGroup, f *found) (widget.Span, []widget.Li
 		}
 		oldest := g.oldest()
 		return mark, []widget.Line{
-			{{fold + " " + rule, mark.Style.Bold(true)}},
+			{{fold + " " + rule, mark.Style.Bold()}},
 			{{onHowMany(g), t.Muted}},
 			{{s.age(oldest), t.Text}},
 			{{s.said(oldest), t.Muted}},
@@ -259,7 +259,7 @@ func (s *Screen) summary() widget.Line {
 // emptyLines explain an empty list, and name blind spots.
 func (s *Screen) emptyLines(width int) []widget.Line {
 	t := s.Theme()
-	say := func(style lipgloss.Style, texts ...string) []widget.Line {
+	say := func(style theme.Style, texts ...string) []widget.Line {
 		var lines []widget.Line
 		for _, text := range texts {
 			for _, part := range widget.Wrap(text, width-6, 3, t.Glyphs.Ellipsis) {

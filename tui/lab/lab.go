@@ -346,7 +346,7 @@ func (s *Screen) tabs() widget.Line {
 	for _, p := range s.Panes() {
 		style := t.Muted
 		if p == s.Pane {
-			style = t.Strong.Reverse(true)
+			style = t.Strong.Reverse()
 		}
 		l = l.Add(style, " "+p.String()+" ").Add(t.Text, " ")
 	}

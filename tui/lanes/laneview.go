@@ -5,12 +5,12 @@ import (
 	"slices"
 	"time"
 
-	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/describe"
 	"github.com/lockscope/lockscope/inspect/recipe"
+	"github.com/lockscope/lockscope/theme"
 	"github.com/lockscope/lockscope/tui/screen"
 	"github.com/lockscope/lockscope/tui/widget"
 )
@@ -138,7 +138,7 @@ func (v *View) row(l *Lane, selected bool, shared map[string]bool) widget.Line {
 
 // Strip is a row of the lanes' table with a plot in the window's cells. most is the value at full
 // height.
-func (v *View) Strip(label widget.Line, values []float64, most float64, style lipgloss.Style) widget.Line {
+func (v *View) Strip(label widget.Line, values []float64, most float64, style theme.Style) widget.Line {
 	t := v.Theme()
 	out := widget.Line{{widget.Blanks(widget.Margin), t.Text}}
 	out = append(out, label.Align(v.label, false, t.Glyphs.Ellipsis)...)
@@ -163,7 +163,7 @@ func (v *View) Strip(label widget.Line, values []float64, most float64, style li
 
 // Strips is Strip with several rows, and the label next to the highest one. Unknown values are in
 // the lowest row.
-func (v *View) Strips(label widget.Line, values []float64, most float64, rows int, style lipgloss.Style) []widget.Line {
+func (v *View) Strips(label widget.Line, values []float64, most float64, rows int, style theme.Style) []widget.Line {
 	lines := make([]widget.Line, rows)
 	for i := range lines {
 		below := float64(rows - 1 - i)
@@ -310,7 +310,7 @@ func (v *View) Cells(row []Cell) widget.Line {
 	return out
 }
 
-func (v *View) glyph(c Cell) (string, lipgloss.Style) {
+func (v *View) glyph(c Cell) (string, theme.Style) {
 	t, g := v.Theme(), v.Theme().Glyphs
 	switch c {
 	case cellStart:

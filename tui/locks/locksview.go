@@ -289,10 +289,10 @@ func (s *Screen) drawRow(lock *inspect.Lock, in rowInputs) string {
 	}
 	if of.old || in.unmatched {
 		for _, c := range cells {
-			c.Restyle(func(lipgloss.Style) lipgloss.Style { return t.Unknown })
+			c.Restyle(func(theme.Style) theme.Style { return t.Unknown })
 		}
 	}
-	var over func(lipgloss.Style) lipgloss.Style
+	var over func(theme.Style) theme.Style
 	if in.marked {
 		l[2] = widget.Span{"+", t.Waiting}
 	}

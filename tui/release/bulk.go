@@ -243,7 +243,7 @@ func (d *Bulk) parts(width, height int) (lines, tail []widget.Line, room int) {
 		}
 	}
 	if d.phase == finished {
-		tail = []widget.Line{nil, d.summary(), nil, {{"[ Close ]", t.Strong.Reverse(true)}}}
+		tail = []widget.Line{nil, d.summary(), nil, {{"[ Close ]", t.Strong.Reverse()}}}
 	} else {
 		lines = append(append(lines, nil), d.bullets(width, d.notes()...)...)
 		tail = append([]widget.Line{nil}, d.consentLines()...)

@@ -218,5 +218,5 @@ func (d *Client) resultLines(width int) []widget.Line {
 			lines = append(lines, widget.Line{{"  " + part, t.Text}})
 		}
 	}
-	return append(lines, nil, widget.Line{{"[ Close ]", t.Strong.Reverse(true)}})
+	return append(lines, nil, widget.Line{{"[ Close ]", t.Strong.Reverse()}})
 }

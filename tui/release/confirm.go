@@ -86,7 +86,7 @@ func (c *confirmation) lines(t *theme.Theme) []widget.Line {
 		confirm = t.Critical
 	}
 	if c.focus == onCancel {
-		cancel = t.Strong.Reverse(true)
+		cancel = t.Strong.Reverse()
 	}
 	return []widget.Line{
 		{{"Type the " + c.what + " ", t.Text}, {c.word, t.Strong}, {" to confirm:", t.Text}},

@@ -183,7 +183,7 @@ func (f *flow) consentLines() []widget.Line {
 		return []widget.Line{
 			{{t.Glyphs.Warning + note, t.Warning}},
 			nil,
-			{{"[ Close ]", t.Strong.Reverse(true)}},
+			{{"[ Close ]", t.Strong.Reverse()}},
 		}
 	}
 	return f.confirm.lines(t)

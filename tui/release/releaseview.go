@@ -239,7 +239,7 @@ func (d *Dialog) resultLines(width int) []widget.Line {
 	if d.err == nil || len(r.HoldersAfter) > 0 {
 		lines = append(append(lines, nil), d.afterLines(width)...)
 	}
-	return append(lines, nil, widget.Line{{"[ Close ]", t.Strong.Reverse(true)}})
+	return append(lines, nil, widget.Line{{"[ Close ]", t.Strong.Reverse()}})
 }
 
 func (d *Dialog) masterLine(m act.MasterResult) widget.Line {

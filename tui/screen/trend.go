@@ -6,8 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"charm.land/lipgloss/v2"
-
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/theme"
 	"github.com/lockscope/lockscope/tui/widget"
@@ -41,9 +39,9 @@ func Pulse(t *theme.Theme, trend inspect.Trend, cells int) widget.Line {
 		most = max(most, slices.Max(waiting))
 	}
 	var out widget.Line
-	var last lipgloss.Style
-	add := func(style lipgloss.Style, text string) {
-		if n := len(out); n > 0 && last.GetForeground() == style.GetForeground() {
+	var last theme.Style
+	add := func(style theme.Style, text string) {
+		if n := len(out); n > 0 && last.Foreground() == style.Foreground() {
 			out[n-1].Text += text
 			return
 		}

@@ -5,9 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"charm.land/lipgloss/v2"
-
 	"github.com/lockscope/lockscope/inspect/describe"
+	"github.com/lockscope/lockscope/theme"
 	"github.com/lockscope/lockscope/tui/lanes"
 	"github.com/lockscope/lockscope/tui/widget"
 )
@@ -84,7 +83,7 @@ func (s *Screen) histograms(v *lanes.View) []widget.Line {
 
 // histogram is a line of figures, rows of bars, and the lower bounds of the classes.
 func (s *Screen) histogram(
-	name string, sorted []time.Duration, width, rows int, style lipgloss.Style,
+	name string, sorted []time.Duration, width, rows int, style theme.Style,
 ) []widget.Line {
 	t := s.Theme()
 	lines := make([]widget.Line, rows+2)

@@ -21,7 +21,7 @@ func Box(t *theme.Theme, lines []Line, width, height int, dangerous bool) string
 	}
 	return lipgloss.NewStyle().
 		Border(t.Glyphs.Border).
-		BorderForeground(frame.GetForeground()).
+		BorderForeground(frame.Foreground()).
 		Padding(0, 1).
 		Render(strings.Join(rows, "\n"))
 }

@@ -1,8 +1,6 @@
 package widget
 
-import (
-	"charm.land/lipgloss/v2"
-)
+import "github.com/lockscope/lockscope/theme"
 
 // Column is one column of a table.
 type Column struct {
@@ -153,7 +151,7 @@ func Join(columns []Column, widths []int, row []Line, tail string) Line {
 			i = next
 		}
 		if len(out) > 0 {
-			out = out.Add(lipgloss.NewStyle(), "  ")
+			out = out.Add(theme.Style{}, "  ")
 		}
 		if column.Brief {
 			c = c.LeaveOut(column.Domain, 0)
@@ -175,7 +173,7 @@ func Join(columns []Column, widths []int, row []Line, tail string) Line {
 }
 
 // Titles is the header of a table.
-func Titles(columns []Column, widths []int, style lipgloss.Style) Line {
+func Titles(columns []Column, widths []int, style theme.Style) Line {
 	row := make([]Line, len(columns))
 	for i, c := range columns {
 		row[i] = Line{{c.Title, style}}

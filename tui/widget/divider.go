@@ -3,7 +3,6 @@ package widget
 import (
 	"strings"
 
-	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/lockscope/lockscope/theme"
@@ -13,7 +12,7 @@ import (
 func Section(t *theme.Theme, width int, name string) Line { return Divider(t, width, name, t.Muted) }
 
 // Divider is Section with the name in another style.
-func Divider(t *theme.Theme, width int, name string, style lipgloss.Style) Line {
+func Divider(t *theme.Theme, width int, name string, style theme.Style) Line {
 	rule := t.Glyphs.Rule
 	return Line{
 		{" " + strings.Repeat(rule, 2) + " ", t.Faint},

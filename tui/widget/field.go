@@ -78,7 +78,7 @@ func (f *Field) Paste(msg tea.PasteMsg) bool {
 // View is the text with a visible cursor.
 func (f *Field) View(t *theme.Theme, width int) Line {
 	if f.selected {
-		return Line{{TailOf(text.Printable(f.Value()), width, t.Glyphs.Ellipsis), t.Strong.Reverse(true)}}
+		return Line{{TailOf(text.Printable(f.Value()), width, t.Glyphs.Ellipsis), t.Strong.Reverse()}}
 	}
 	value := []rune(f.Value())
 	at := min(f.input.Position(), len(value))
@@ -90,7 +90,7 @@ func (f *Field) View(t *theme.Theme, width int) Line {
 		under, after = text.Printable(string(value[at])), text.Printable(string(value[at+1:]))
 	}
 	before := TailOf(text.Printable(string(value[:at])), width-ansi.StringWidth(under), t.Glyphs.Ellipsis)
-	l := Line{{before, t.Strong}, {under, t.Strong.Reverse(true)}}
+	l := Line{{before, t.Strong}, {under, t.Strong.Reverse()}}
 	if room := width - l.Width(); after != "" && room > 0 {
 		l = l.Add(t.Strong, ansi.Truncate(after, room, t.Glyphs.Ellipsis))
 	}

@@ -163,7 +163,7 @@ func FormLines(t *theme.Theme, f *Form, width int) []Line {
 func choiceLine(t *theme.Theme, r *FormRow, here bool, width int) Line {
 	chosen := t.Strong
 	if here {
-		chosen = t.Strong.Reverse(true)
+		chosen = t.Strong.Reverse()
 	}
 	var all Line
 	for i, c := range r.Choices {
@@ -184,7 +184,7 @@ func FormButtons(t *theme.Theme, f *Form, refused bool) Line {
 	confirm, cancel := t.Text, t.Text
 	switch {
 	case f.OnCancel():
-		cancel = t.Strong.Reverse(true)
+		cancel = t.Strong.Reverse()
 	case refused:
 		confirm = t.Muted
 	case f.OnButton():

@@ -17,7 +17,7 @@ var plain = theme.New(theme.Options{ASCII: true, NoColor: true})
 func drawn(l Line) string {
 	var b strings.Builder
 	for _, s := range l {
-		if s.Style.GetReverse() {
+		if s.Style.Reversed() {
 			fmt.Fprintf(&b, "«%s»", s.Text)
 		} else {
 			b.WriteString(s.Text)

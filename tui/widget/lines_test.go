@@ -4,8 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"charm.land/lipgloss/v2"
-
 	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/theme"
 )
@@ -13,7 +11,7 @@ import (
 // words makes a line with a span for each text.
 func words(text ...string) (l Line) {
 	for _, s := range text {
-		l = l.Add(lipgloss.NewStyle(), s)
+		l = l.Add(theme.Style{}, s)
 	}
 	return l
 }
@@ -67,10 +65,10 @@ func TestLinesFit(t *testing.T) {
 // Render fills the width of the table, and over changes the whole row.
 func TestRowsAreFilled(t *testing.T) {
 	l := words("ab", "", "cd")
-	bold := func(lipgloss.Style) lipgloss.Style { return lipgloss.NewStyle().Bold(true) }
+	bold := func(theme.Style) theme.Style { return theme.Style{}.Bold() }
 	for _, test := range []struct {
 		width int
-		over  func(lipgloss.Style) lipgloss.Style
+		over  func(theme.Style) theme.Style
 		want  string
 	}{
 		{6, nil, "abcd  "},
@@ -85,11 +83,11 @@ func TestRowsAreFilled(t *testing.T) {
 	l.Restyle(bold)
 	for _, line := range []Line{over, l} {
 		for _, s := range line {
-			must.True(t, s.Style.GetBold(), s.Text, "is not restyled")
+			must.Equal(t, s.Style, theme.Style{}.Bold(), s.Text, "is not restyled")
 		}
 		must.Equal(t, line.Width(), 5, line.Text())
 	}
-	if SelectedStyle(plain, false) != nil || !SelectedStyle(plain, true)(plain.Text).GetReverse() {
+	if SelectedStyle(plain, false) != nil || !SelectedStyle(plain, true)(plain.Text).Reversed() {
 		t.Error("the selected row is not reversed in the focused pane only")
 	}
 }

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"charm.land/lipgloss/v2"
-
 	"github.com/lockscope/lockscope/theme"
 )
 
@@ -30,7 +28,7 @@ func RowsAbove(n, lines int) int {
 }
 
 // SelectedStyle marks the selected row of the focused pane. In other panes the cursor marks it.
-func SelectedStyle(t *theme.Theme, here bool) func(lipgloss.Style) lipgloss.Style {
+func SelectedStyle(t *theme.Theme, here bool) func(theme.Style) theme.Style {
 	if here {
 		return t.Selected
 	}

@@ -1,10 +1,8 @@
 package widget
 
 import (
-	"image/color"
 	"strings"
 
-	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/lockscope/lockscope/internal/text"
@@ -15,7 +13,7 @@ import (
 type (
 	Span = struct {
 		Text  string
-		Style lipgloss.Style
+		Style theme.Style
 	}
 	Line []Span
 )
@@ -28,10 +26,10 @@ func (l Line) Width() int {
 	return n
 }
 
-func (l Line) Add(style lipgloss.Style, text string) Line { return append(l, Span{text, style}) }
+func (l Line) Add(style theme.Style, text string) Line { return append(l, Span{text, style}) }
 
 // Part appends a part if it is shown, with a dot before it unless it is the first.
-func (l Line) Part(shown bool, t *theme.Theme, style lipgloss.Style, text string) Line {
+func (l Line) Part(shown bool, t *theme.Theme, style theme.Style, text string) Line {
 	if !shown {
 		return l
 	}
@@ -62,7 +60,7 @@ func (l Line) Text() string {
 
 // Render draws a line in exactly width cells, cut with tail or padded. over changes every style;
 // nil changes none.
-func (l Line) Render(width int, tail string, over func(lipgloss.Style) lipgloss.Style) string {
+func (l Line) Render(width int, tail string, over func(theme.Style) theme.Style) string {
 	if l.Width() > width {
 		l = l.Cut(width, tail)
 	}
@@ -74,51 +72,21 @@ func (l Line) Render(width int, tail string, over func(lipgloss.Style) lipgloss.
 			continue
 		}
 		used += TextWidth(s.Text)
+		style := s.Style
 		if over != nil {
-			b.WriteString(paint(over(s.Style), s.Text))
-		} else {
-			b.WriteString(paint(s.Style, s.Text))
+			style = over(style)
 		}
+		b.WriteString(style.Render(s.Text))
 	}
 	if used < width {
-		rest := Blanks(width - used)
+		var style theme.Style
 		if over != nil {
-			rest = paint(over(lipgloss.NewStyle()), rest)
+			style = over(style)
 		}
-		b.WriteString(rest)
+		b.WriteString(style.Render(Blanks(width - used)))
 	}
 	return b.String()
 }
-
-// paint draws single-line text in the colours and weight of a style. The Render of lipgloss lays
-// out blocks, which takes ten times as long for each of a frame's thousand spans.
-func paint(style lipgloss.Style, text string) string {
-	var a ansi.Style
-	if style.GetBold() {
-		a = a.Bold()
-	}
-	if style.GetFaint() {
-		a = a.Faint()
-	}
-	if style.GetUnderline() {
-		a = a.Underline(true)
-	}
-	if style.GetReverse() {
-		a = a.Reverse(true)
-	}
-	if c := style.GetForeground(); coloured(c) {
-		a = a.ForegroundColor(c)
-	}
-	if c := style.GetBackground(); coloured(c) {
-		a = a.BackgroundColor(c)
-	}
-	if len(a) == 0 || text == "" {
-		return text
-	}
-	return a.Styled(text)
-}
-
-func coloured(c color.Color) bool { return c != nil && c != color.Color(lipgloss.NoColor{}) }
 
 // Cut is the line in at most width cells. It ends in tail if something was cut off.
 func (l Line) Cut(width int, tail string) Line {
@@ -286,14 +254,14 @@ func WrapCommand(command string, width int) []string {
 }
 
 // Restyle changes the styles of a line.
-func (l Line) Restyle(style func(lipgloss.Style) lipgloss.Style) {
+func (l Line) Restyle(style func(theme.Style) theme.Style) {
 	for i := range l {
 		l[i].Style = style(l[i].Style)
 	}
 }
 
 // Over changes the styles of a line padded to width cells.
-func (l Line) Over(width int, style func(lipgloss.Style) lipgloss.Style) Line {
+func (l Line) Over(width int, style func(theme.Style) theme.Style) Line {
 	if style == nil {
 		return l
 	}
