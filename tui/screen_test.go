@@ -24,12 +24,14 @@ type terminal struct {
 	mu       sync.Mutex
 	emulator *vt.Emulator
 	bytes    int
+	drawn    time.Time // the latest output
 }
 
 // Write receives the program's output.
 func (s *terminal) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.drawn = time.Now()
 	s.bytes += len(p)
 	return s.emulator.Write(p)
 }
@@ -38,6 +40,12 @@ func (s *terminal) text() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.emulator.String()
+}
+
+func (s *terminal) lastDrawn() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.drawn
 }
 
 func (s *terminal) written() int {
