@@ -2,6 +2,7 @@ package zkserver
 
 import (
 	"net"
+	"slices"
 	"testing"
 	"time"
 
@@ -104,34 +105,39 @@ func TestNothingIsCommittedWithoutAMajority(t *testing.T) {
 	e.Cut(2, true, true)
 	_, err := conns[0].Create("/a", nil, 0, zk.WorldACL(zk.PermAll))
 	must.True(t, err != nil, "the leader committed alone")
+	must.True(t, !deletes(e, "/zookeeper/quota"), "the leader deleted alone")
 	e.Heal()
+	must.Become(t, "all serve again", func() bool {
+		_, err := conns[1].Create("/a", nil, 0, zk.WorldACL(zk.PermAll))
+		return err == nil
+	})
 }
 
-// An access list applies on every member. The end of a session needs no right.
-func TestAccessListsApplyOnEveryMember(t *testing.T) {
+// deletes deletes a node as an operator, and reports whether it existed.
+func deletes(e *Ensemble, path string) bool {
+	done := make(chan bool)
+	e.Delete(path, func(deleted bool) { done <- deleted })
+	return <-done
+}
+
+func TestOperatorSeesAndDeletesNodes(t *testing.T) {
 	t.Parallel()
-	_, conns := startEnsemble(t)
-	owner, stranger := conns[1], conns[2]
-	must.Succeed(t, owner.AddAuth("digest", []byte("owner:secret")))
-	mine := zk.AuthACL(zk.PermAll &^ zk.PermDelete)
-	must.Have(owner.Create("/dir", nil, 0, mine))(t)
-	must.Have(stranger.Sync("/dir"))(t)
-	_, _, err := stranger.Children("/dir")
-	must.Be(t, err, zk.ErrNoAuth, "a stranger lists")
-	_, err = stranger.Create("/dir/x", nil, 0, mine)
-	must.Be(t, err, zk.ErrInvalidACL, "a stranger creates with AuthACL")
-	_, err = stranger.Create("/dir/x", nil, 0, zk.WorldACL(zk.PermAll))
-	must.Be(t, err, zk.ErrNoAuth, "a stranger creates")
-	_, err = owner.Create("/dir/x", nil, zk.FlagEphemeral, mine)
-	must.Be(t, err, nil, "the owner creates")
-	must.Be(t, owner.Delete("/dir/x", -1), zk.ErrNoAuth, "the owner deletes")
-	must.Succeed(t, conns[0].AddAuth("digest", []byte("owner:secret")))
-	gone := watchEnd(t, conns[0], "/dir/x")
-	owner.Close()
-	gone()
-	names, _, err := conns[0].Children("/dir")
-	must.Be(t, err, nil, "the owner lists")
-	must.Equal(t, len(names), 0, names)
+	e, conns := startEnsemble(t)
+	var sessions []int64
+	for _, conn := range conns {
+		must.Have(conn.Sync("/"))(t)
+		sessions = append(sessions, conn.SessionID())
+	}
+	slices.Sort(sessions)
+	must.Same(t, e.Sessions(), sessions, "sessions")
+	undeletable := zk.WorldACL(zk.PermRead | zk.PermCreate) // by clients
+	for _, path := range []string{"/a", "/a/y", "/a/x"} {
+		must.Have(conns[1].Create(path, nil, 0, undeletable))(t)
+	}
+	must.Same(t, e.Children("/a"), []string{"x", "y"})
+	must.Equal(t, len(e.Children("/none")), 0, "children of a missing node")
+	must.True(t, deletes(e, "/a/x") && !deletes(e, "/a/x"), "deletes twice")
+	must.Same(t, e.Children("/a"), []string{"y"})
 }
 
 // A leader learns of sessions only from the answers to its pings. A cut delays the answers until

@@ -10,7 +10,10 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
 
+	"github.com/lockscope/lockscope/internal/each"
 	"github.com/lockscope/lockscope/internal/jute"
 	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
@@ -126,21 +129,53 @@ func TestSessionsAreDroppedAndExpired(t *testing.T) {
 	must.Contain(t, w.log.String(), "b exists /e: xid 1 zxid 4 code -101")
 }
 
+// startMembers starts an ensemble and returns its addresses. The first member leads.
+func startMembers(t *testing.T) (addrs []string) {
+	t.Helper()
+	var listeners []net.Listener
+	for range 3 {
+		l := must.Have(net.Listen("tcp", "127.0.0.1:0"))(t)
+		listeners, addrs = append(listeners, l), append(addrs, l.Addr().String())
+	}
+	sameAsAlone := zkserver.Config{TickTime: time.Second / 2, MaxSessionTimeout: 40 * time.Second} // see servertest
+	e := must.Have(zkserver.StartEnsemble(sameAsAlone, 5, listeners...))(t)
+	t.Cleanup(e.Close)
+	return addrs
+}
+
 // A session that moves to another member leaves the first one.
 func TestMovedSessionLeavesItsMember(t *testing.T) {
 	t.Parallel()
-	var listeners []net.Listener
-	for range 3 {
-		listeners = append(listeners, must.Have(net.Listen("tcp", "127.0.0.1:0"))(t))
-	}
-	e := must.Have(zkserver.StartEnsemble(zkserver.Config{TickTime: time.Second}, 5, listeners...))(t)
-	defer e.Close()
-	w := newWorld(t, listeners[0].Addr().String())
+	addrs := startMembers(t)
+	w := newWorld(t, addrs[0])
 	w.play("a connects")
-	w.addr = listeners[1].Addr().String()
+	w.addr = addrs[1]
 	w.play("b resumes a 4000\na ends\nb ping")
 	must.Contain(t, w.log.String(), "a: end: closed")
 	must.Contain(t, w.log.String(), "b ping: xid -2 zxid 1 code 0")
+}
+
+// Members answer like a single server, except for these steps. They do not answer the end of a session, and
+// keep a connection despite a wrong password.
+func TestMembersAnswerLikeSingleServer(t *testing.T) {
+	t.Parallel()
+	alike := func(text []byte) []string {
+		return each.Where(lines(text), func(line string) bool {
+			return !strings.Contains(line, " bye: ") && !strings.HasPrefix(line, "a raw sync: ")
+		})
+	}
+	possible := func(f txtar.File) bool { return f.Name != "a wrong password" }
+	want := each.Where(must.Have(txtar.ParseFile("testdata/transcripts.txtar"))(t).Files, possible)
+	for member, name := range []string{"leader", "follower"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := each.Where(scenarios(t), possible)
+			play(t, startMembers(t)[member], got)
+			for i := range want {
+				must.NoDiff(t, cmp.Diff(alike(want[i].Data), alike(got[i].Data)), want[i].Name, "- single server, +", name)
+			}
+		})
+	}
 }
 
 // Close returns even with connected clients, and can be called twice. It waits for the accepting goroutine, so the

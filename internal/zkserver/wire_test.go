@@ -435,18 +435,27 @@ func (w *world) stat(d *jute.Decoder) string {
 		c, m, p, v, cv, av, w.owner(owner), length, children)
 }
 
+// scenarios are the scripts of testdata/scenarios.txtar.
+func scenarios(t *testing.T) []txtar.File {
+	return must.Have(txtar.ParseFile("testdata/scenarios.txtar"))(t).Files
+}
+
+// play runs scripts against a server, and replaces each with its transcript.
+func play(t *testing.T, addr string, scripts []txtar.File) {
+	for i := range scripts {
+		w := newWorld(t, addr)
+		w.play(string(scripts[i].Data))
+		scripts[i].Data = []byte(w.log.String())
+	}
+}
+
 // Every scenario runs against a new embedded and a new real server. The transcripts must be equal: reply order,
 // zxids, error codes, watch events, and Stat without times.
 func TestTranscriptsMatchRealServer(t *testing.T) {
 	t.Parallel()
 	onBoth(t, "testdata/transcripts.txtar", nil, func(t *testing.T, zk *servertest.ZooKeeper) *txtar.Archive {
-		scenarios := must.Have(txtar.ParseFile("testdata/scenarios.txtar"))(t)
-		scenarios.Comment = nil
-		for i, scenario := range scenarios.Files {
-			w := newWorld(t, zk.Addr)
-			w.play(string(scenario.Data))
-			scenarios.Files[i].Data = []byte(w.log.String())
-		}
-		return scenarios
+		all := scenarios(t)
+		play(t, zk.Addr, all)
+		return &txtar.Archive{Files: all}
 	})
 }
