@@ -118,13 +118,16 @@ func TestNewClusterNodesAreRead(t *testing.T) {
 	cfg := oneMaster(redis.UniversalOptions{Addrs: []string{first.Addr}, IsClusterMode: true})
 	v := watch(t, cfg)
 	v.Await("held", holder(v, "lock:a", "first"))
-	if b := v.Backend; b.Topology != inspect.Cluster || len(b.Servers) != 1 || b.State != inspect.Connected {
-		t.Errorf("%+v", b)
-	}
+	v.Await("one node", func() bool {
+		b := v.Backend
+		return b.Topology == inspect.Cluster && len(b.Servers) == 1 && b.State == inspect.Connected
+	})
 	joined.Store(true)
 	v.Await("the second node's key", holder(v, "lock:b", "second"))
-	must.Equal(t, v.Locks["lock:b"].Masters[0].Addr, second.Addr, "read from")
-	must.Equal(t, v.Locks["lock:a"].Masters[0].Addr, first.Addr, "read from")
+	v.Peek(func() {
+		must.Equal(t, v.Locks["lock:b"].Masters[0].Addr, second.Addr, "read from")
+		must.Equal(t, v.Locks["lock:a"].Masters[0].Addr, first.Addr, "read from")
+	})
 	v.Await("both nodes", func() bool { return len(v.Backend.Servers) == 2 && v.Backend.FirstPass })
 	first.Stop(t)
 	second.Stop(t)
@@ -133,8 +136,8 @@ func TestNewClusterNodesAreRead(t *testing.T) {
 		cfg := cfg
 		cfg.Once = once
 		v := watch(t, cfg)
-		v.Await("unreadable", func() bool { return v.Backend != nil })
-		b := v.Backend
+		var b *inspect.Backend
+		v.Await("unreadable", func() bool { b = v.Backend; return b != nil })
 		must.Equal(t, b.Mode, mode)
 		must.Equal(t, b.FirstPass, once, mode, "first pass")
 		if b.State != inspect.Down || b.Kind != inspect.Redis || b.Topology != inspect.Cluster || b.Name != "redis" {
@@ -164,17 +167,23 @@ func TestMasterNamedBySentinelIsRead(t *testing.T) {
 	set(t, first, "lock:a", "x", 0)
 	set(t, second, "lock:a", "y", 0)
 	v := watch(t, oneMaster(redis.UniversalOptions{Addrs: []string{sentinel.Addr}, MasterName: "orders"}))
+	readFrom := func(m *servertest.Redis) {
+		t.Helper()
+		v.Peek(func() { must.Equal(t, v.Locks["lock:a"].Masters[0].Addr, m.Addr, "read from") })
+	}
 	v.Await("held", holder(v, "lock:a", "x"))
-	must.Equal(t, v.Locks["lock:a"].Masters[0].Addr, first.Addr, "read from")
+	readFrom(first)
 	v.Await("its address", func() bool {
 		return v.Backend.Servers[0].Addr == first.Addr && v.Backend.Topology == inspect.Sentinel
 	})
-	must.True(t, v.Gap == nil, "a gap without a failover", v.Gap)
+	v.Peek(func() { // a pause of this process also leaves a gap, which has a beginning
+		must.True(t, v.Gap == nil || !v.Gap.From.IsZero(), "a gap without a failover", v.Gap)
+	})
 	master.Store(&second.Addr)
 	first.Stop(t)
 	v.Await("the second master, and a gap", func() bool {
 		replaced := v.Backend.Servers[0].Addr == second.Addr && v.Gap != nil && v.Gap.Until.After(v.Gap.From)
 		return replaced && holder(v, "lock:a", "y")()
 	})
-	must.Equal(t, v.Locks["lock:a"].Masters[0].Addr, second.Addr, "read from")
+	readFrom(second)
 }
