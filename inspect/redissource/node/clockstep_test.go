@@ -53,11 +53,19 @@ func onlyNode(t *testing.T, admin *redis.Client, options redis.UniversalOptions)
 		send(t, admin, []any{"cluster", "addslotsrange", "0", "16383"})
 	}
 	must.Become(t, "the cluster is up", func() bool { return state("cluster_state") == "ok" })
-	keys := NewKeyClient(options, 30*time.Second, &NodeTraffic{})
-	t.Cleanup(func() { keys.Close() })
 	m := testMaster(t, options)
-	m.Join(keys, []*Master{m})
+	joinAlone(t, m, options)
 	return m
+}
+
+// joinAlone makes a master the only node of a cluster.
+func joinAlone(t *testing.T, m *Master, options redis.UniversalOptions) {
+	t.Helper()
+	traffic := &NodeTraffic{}
+	traffic.Add(options.Addrs[0], m)
+	keys := NewKeyClient(options, 30*time.Second, traffic)
+	t.Cleanup(func() { keys.Close() })
+	m.Join(keys, []*Master{m})
 }
 
 // datedByScores creates three locks with contenders that expire in an hour by the server's clock.

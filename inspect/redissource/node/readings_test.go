@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -68,6 +69,10 @@ func (r *scripted) answer(c *server.Peer, cmd string, args ...string) bool {
 		if command != begin && !strings.HasPrefix(command, begin+" ") {
 			continue
 		}
+		reply, then, more := strings.Cut(reply, " | ")
+		if more {
+			r.replies[begin] = then
+		}
 		switch kind, text := reply[0], reply[1:]; kind {
 		case '-':
 			c.WriteError(text)
@@ -130,6 +135,8 @@ func (r *scripted) play(script string) {
 			}
 		case words[0] == "wait":
 			r.advance(must.Have(time.ParseDuration(words[1]))(r.t))
+		case line == "cluster":
+			joinAlone(r.t, r.Master, at(r.server.Addr))
 		case check:
 			got := strings.TrimSpace(r.shown(strings.Fields(subject)))
 			must.Equal(r.t, got, strings.TrimSpace(want), subject)
@@ -138,6 +145,9 @@ func (r *scripted) play(script string) {
 			for _, word := range words {
 				if d, err := time.ParseDuration(word); err == nil && strings.HasSuffix(word, "s") {
 					word = fmt.Sprint(first.Add(d).UnixMilli())
+				}
+				if text, n, ok := strings.Cut(word, "*"); ok {
+					word = strings.Repeat(text, must.Have(strconv.Atoi(n))(r.t))
 				}
 				args = append(args, strings.Trim(word, `"`))
 			}
@@ -188,15 +198,21 @@ func (r *scripted) shown(subject []string) string {
 		return fmt.Sprint(keys, err)
 	case "joined":
 		return fmt.Sprint(r.Joined(ctx))
+	case "traffic":
+		return fmt.Sprint(r.Traffic())
 	case "cost":
 		return fmt.Sprint(r.Cost(subject[1]))
+	case "several":
+		return fmt.Sprint(r.SeveralServers(ctx, subject[1]))
 	case "slots":
 		slots, err := r.ClusterSlots(ctx)
 		return fmt.Sprint(len(slots), " ", err)
 	case "tracking":
 		return r.tracking(subject[1:])
-	case "key": // as by the caller's client
-		c := redis.NewClient(&redis.Options{Addr: r.server.Addr, MaxRetries: -1})
+	case "key", "cluster-key": // as by the caller's client
+		options := at(r.server.Addr)
+		options.MaxRetries, options.IsClusterMode = -1, subject[0] == "cluster-key"
+		c := redis.NewUniversalClient(&options)
 		defer c.Close()
 		v, err := ReadKey(ctx, r.now, c, "m0", subject[1], 10*time.Second)
 		return fmt.Sprint(shownVote(v), " ", err)

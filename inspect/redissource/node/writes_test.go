@@ -130,26 +130,6 @@ func TestFullMasterRefusesSomeLockCommands(t *testing.T) {
 	must.True(t, c.PTTL(t.Context(), redisson).Val() > 0, "Redisson's key is gone")
 }
 
-// Without PING, it is unknown whether a failed snapshot stops writes.
-func TestFailedSaveWithoutPingIsUnknown(t *testing.T) {
-	m := &Master{addr: "r1:6379"}
-	ping := redis.NewStatusCmd(t.Context(), "ping")
-	ping.SetErr(proto("NOPERM User ops has no permissions to run the 'ping' command"))
-	for info, unknown := range map[string]bool{
-		"role:master\r\nrdb_last_bgsave_status:err\r\n": true,
-		"role:master\r\nrdb_last_bgsave_status:ok\r\n":  false,
-		"role:slave\r\nrdb_last_bgsave_status:err\r\n":  false,
-	} {
-		var st Status
-		st.readInfo(info, first)
-		m.readWrites(&st, ping, info)
-		if st.WritesRefused != "" || (len(st.Unseen) == 1) != unknown {
-			t.Errorf("%q: %q, %v", info, st.WritesRefused, st.Unseen)
-		}
-		must.True(t, !unknown || st.Unseen[0].Right == "+ping", st.Unseen)
-	}
-}
-
 // proto is an error reply of a server.
 type proto string
 
