@@ -13,7 +13,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/redisreply"
 	"github.com/lockscope/lockscope/internal/servertest"
@@ -66,25 +65,6 @@ func answeringPing(t *testing.T, server string) string {
 		pinged.Store(bytes.Contains(bytes.ToLower(requests), []byte("\r\nping\r\n")))
 		return false
 	}).Addr
-}
-
-// The server accepts CLIENT TRACKING but fails the first ping. The pusher must not report success,
-// and must wait before it tries again.
-func TestDroppedTrackingConnectionIsRetriedLater(t *testing.T) {
-	server := servertest.StartRedis(t)
-	loseMaster(t, server.Client(t))
-	ctx, cancel := context.WithCancel(t.Context())
-	p := &Pusher{Master: testMaster(t, at(server.Addr)), Heard: func(time.Time) {}, Prefixes: []string{""}}
-	began, ended := time.Now(), 0
-	p.Run(ctx, func(yes bool, _ *inspect.Unseen) {
-		must.True(t, !yes, "reported as pushing")
-		if ended++; ended == 3 {
-			cancel()
-		}
-	})
-	if took := time.Since(began); took < 3*RetryEvery/2 {
-		t.Errorf("three attempts within %v", took)
-	}
 }
 
 func TestPingOnlyErrorShowsLife(t *testing.T) {
