@@ -2,7 +2,9 @@ package node
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -168,4 +170,41 @@ func TestEmptyHelperKeyNeedsTTL(t *testing.T) {
 		read.body = redis.NewStringResult("", nil)
 		must.Equal(t, read.value(first).Type, kind, "type, with", ttl)
 	}
+}
+
+// A read returns at most 1000 items, each cut to 1024 bytes, and notes if there are more.
+func TestReadsAreBounded(t *testing.T) {
+	many := make([]string, 1001)
+	scores := make([]redis.Z, len(many))
+	for i := range many {
+		many[i] = fmt.Sprintf("member%04d", i)
+		scores[i].Member = many[i]
+	}
+	fields := []string{"b", "y", "a", strings.Repeat("x", 1025)}
+	for name, tt := range map[string]struct {
+		kind  recipe.KeyType
+		reply redis.Cmder
+		items int
+		more  bool
+		text  string // of the first item
+	}{
+		"a full set":            {recipe.TypeSet, redis.NewScanCmdResult(many[:1000], 0, nil), 1000, false, ""},
+		"a larger set":          {recipe.TypeSet, redis.NewScanCmdResult(many[:1000], 7, nil), 1000, true, ""},
+		"a full list":           {recipe.TypeList, redis.NewStringSliceResult(many[:1000], nil), 1000, false, ""},
+		"a longer list":         {recipe.TypeList, redis.NewStringSliceResult(many, nil), 1000, true, ""},
+		"a full sorted set":     {recipe.TypeZSet, redis.NewZSliceCmdResult(scores[:1000], nil), 1000, false, ""},
+		"a larger sorted set":   {recipe.TypeZSet, redis.NewZSliceCmdResult(scores, nil), 1000, true, ""},
+		"a hash":                {recipe.TypeHash, redis.NewScanCmdResult(fields, 0, nil), 2, false, fields[3][:1024]},
+		"a field without value": {recipe.TypeHash, redis.NewScanCmdResult(fields[:3], 0, nil), 1, false, "y"},
+	} {
+		v := probe{query: recipe.Query{Type: tt.kind}, body: tt.reply}.value(first)
+		if len(v.Items) != tt.items || v.More != tt.more || v.Items[0].Text != tt.text {
+			t.Errorf("%s: %d items, more %v, %q", name, len(v.Items), v.More, v.Items[0].Text)
+		}
+	}
+	hash := &keyReading{shape: shape{kind: recipe.TypeHash}}
+	hash.main.query.Type, hash.main.ttl = recipe.TypeHash, redis.NewDurationResult(forEver, nil)
+	hash.main.body = redis.NewScanCmdResult(many, 7, nil)
+	new(Master).readMain(hash)
+	must.True(t, hash.vote.Foreign && hash.there == isPresent && hash.vote.Value == "hash", "a large hash is", hash.vote)
 }

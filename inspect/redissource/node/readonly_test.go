@@ -28,6 +28,7 @@ func TestOnlyReadCommandsAreSent(t *testing.T) {
 	client := must.Have(m.connect(ctx))(t)
 	must.Equal(t, must.Have(client.GetRange(ctx, "lock:a", 0, 10).Result())(t), "one", "a read")
 	before := sent.Load()
+	must.Equal(t, before, 2, "commands with HELLO")
 	commands := [][]any{{7}}
 	for _, command := range strings.FieldsFunc(writes, func(r rune) bool { return r == ';' || r == '\n' }) {
 		var args []any
@@ -78,9 +79,22 @@ func TestGlobMatchesAsRedisDoes(t *testing.T) {
 		{"[ab", "a", true},
 		{`a\`, `a\`, true},
 		{"[", "[", false},
+		{"*[lL][oO][cC][kK]*", "BLOCK:7", true},
+		{"*[lL][oO]:?", "lo", false},
+		{"*?lock", "lock", false},
+		{"*LOCK", "aLOCK", true},
+		{"*LOCK", "alock", false},
 	} {
 		must.Equal(t, text.Glob(c.pattern, c.key), c.want, c.pattern, c.key)
+		must.Equal(t, NewMatcher([]string{c.pattern}, nil).Any(c.key), c.want, "matcher", c.pattern, c.key)
 	}
+}
+
+func TestRightsAreThoseOfReads(t *testing.T) {
+	want := strings.Fields(`+scan +pttl +getrange +hscan +sscan +zrange +lrange +pubsub|numsub +pubsub|shardnumsub
+		+type +memory|usage +exists +time +info +client|list +client|tracking +cluster|slots
+		+ping +select +asking +command +command|info`)
+	must.Same(t, Rights(), want, "rights")
 }
 
 // FuzzGlob compares Glob with path.Match, which differs in classes, slashes and escapes.

@@ -5,7 +5,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/alicebob/miniredis/v2/server"
+
 	"github.com/lockscope/lockscope/internal/must"
+	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/internal/text"
 )
 
@@ -20,7 +23,7 @@ func TestScanCountDependsOnPauses(t *testing.T) {
 		"while watching":                  {want: 50},
 		"after a long pause":              {after: 200 * time.Millisecond, want: 1000},
 		"between long pauses":             {rests: true, want: 1000},
-		"configured":                      {count: 7, want: 7},
+		"configured":                      {count: 1, want: 1},
 		"configured, between long pauses": {count: 7, rests: true, want: 7},
 	} {
 		s := NewScanner(nil, nil, Matcher{}, ScanLimits{Count: tt.count}, func() bool { return tt.rests })
@@ -28,6 +31,26 @@ func TestScanCountDependsOnPauses(t *testing.T) {
 		if got := s.count(); got != tt.want {
 			t.Errorf("%s: %d, want %d", name, got, tt.want)
 		}
+	}
+}
+
+// After a pass of more than 20 SCANs, a SCAN covers more keys.
+func TestLongPassRaisesScanCount(t *testing.T) {
+	for scans, want := range map[int]int{20: fewScanned, 21: MostScanned} {
+		fake, asked := servertest.StartEmbeddedRedis(t), 0
+		fake.Mini.Server().SetPreHook(func(c *server.Peer, cmd string, _ ...string) bool {
+			scan := cmd == "SCAN"
+			if scan {
+				asked++
+				c.WriteLen(2)
+				c.WriteInt(scans - asked) // the cursor
+				c.WriteLen(0)
+			}
+			return scan
+		})
+		s := NewScanner(testMaster(t, at(fake.Addr)), nil, Matcher{}, ScanLimits{Duty: 1}, nil)
+		must.Have(s.Pass(t.Context(), nil))(t)
+		must.Equal(t, s.count(), want, "keys of one SCAN, after a pass of", scans)
 	}
 }
 

@@ -1,7 +1,7 @@
 package node
 
 import (
-	"errors"
+	"context"
 	"fmt"
 	"io"
 	"strings"
@@ -36,6 +36,7 @@ func TestReadInfoIgnoresUnknownFields(t *testing.T) {
 		"redis_version:7.2.4 server_name:valkey valkey_version:8.1.1 server_mode:cluster role:master": {
 			Version: "8.1.1", Cluster: true, Role: "master",
 		},
+		"redis_version:7.2.4 redis_mode:cluster": {Version: "7.2.4", Cluster: true},
 		// INFO has min_slaves_good_slaves only if min-replicas-to-write is set.
 		"role:master connected_slaves:2":                          {Role: "master", Replicas: 2},
 		"role:master connected_slaves:2 min_slaves_good_slaves:1": {Role: "master", Replicas: 2, NeedsReplicas: true},
@@ -52,26 +53,16 @@ func TestReadInfoIgnoresUnknownFields(t *testing.T) {
 	must.Same(t, info(databases).Databases, want, "databases")
 }
 
-func TestBrokenConnectionIsReportedAsLost(t *testing.T) {
-	m := &Master{addr: "10.0.0.1:6379"}
-	err := m.explain(fmt.Errorf("read: %w", io.EOF))
-	if err.Error() != "master 10.0.0.1:6379: connection lost" || !errors.Is(err, io.EOF) {
-		t.Error(err)
-	}
-}
-
-// Each letter is the server that one connection reached.
-func TestAlternatingServersAreSeveral(t *testing.T) {
-	for met, several := range map[string]bool{
-		"aa": false, "ab": false, "aaabbb": false, "abc": false, // restarts and failovers
-		"aba": true, "aabba": true, "abca": true, "abcb": true,
+func TestErrorsAreExplainedPlainly(t *testing.T) {
+	m := &Master{addr: "10.0.0.1:6379", timeout: 5 * time.Second}
+	for err, want := range map[error]string{
+		io.EOF:                   "master 10.0.0.1:6379: connection lost",
+		context.DeadlineExceeded: "master 10.0.0.1:6379: no answer within 5s",
+		proto("ERR no"):          "master 10.0.0.1:6379: read: ERR no",
 	} {
-		var s servers
-		for id := range strings.SplitSeq(met, "") {
-			s.meet(id)
-		}
-		if s.several != several {
-			t.Errorf("%s: several %v", met, s.several)
-		}
+		got := m.explain(fmt.Errorf("read: %w", err))
+		must.Equal(t, got.Error(), want)
+		must.Be(t, got, err, "cause of", want)
 	}
+	must.Equal(t, setupError{proto("NOAUTH no")}.Error(), "the connection was refused: NOAUTH no")
 }
