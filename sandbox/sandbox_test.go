@@ -11,7 +11,11 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/lockscope/lockscope/internal/must"
+	"github.com/lockscope/lockscope/lockops"
 )
+
+// seed decides the random times of a scenario. No test depends on it.
+const seed = 7
 
 // go-redis' probe of a stopped server notices within a second that its pool was closed.
 func TestMain(m *testing.M) {
@@ -24,7 +28,7 @@ func TestEveryScenarioStartsAndStops(t *testing.T) {
 		names = append(names, s.Name)
 	}
 	for _, name := range names {
-		s := must.Have(Start(name, 7))(t)
+		s := must.Have(Start(name, seed))(t)
 		if len(s.Scenes()) == 0 || len(s.Targets()) < 2 {
 			t.Errorf("%s: scenes %q, targets %v", name, s.Scenes(), s.Targets())
 		}
@@ -55,7 +59,7 @@ func ended(t *testing.T, c net.Conn) {
 }
 
 func TestUnknownScenarioListsKnownOnes(t *testing.T) {
-	if _, err := Start("nope", 1); !errors.Is(err, ErrNoScenario) || !strings.Contains(err.Error(), "redlock") {
+	if _, err := Start("nope", seed); !errors.Is(err, ErrNoScenario) || !strings.Contains(err.Error(), "redlock") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -71,35 +75,41 @@ func TestCaptionsFitTwoNarrowLines(t *testing.T) {
 }
 
 func TestFrozenHolderHoldsUntilThawed(t *testing.T) {
-	s := must.Have(Start("fair", 3))(t)
+	s := must.Have(Start("fair", seed))(t)
 	defer s.Close()
-	const lock = "zk:/locks/orders"
-	s.Freeze(lock)
+	session := must.Have(lockops.NewZKSession(t.Context(), []string{s.zk.Addr()}))(t)
+	defer session.Close()
+	hold := must.Have(lockops.NewZKMutex(session, "/frozen").Acquire(t.Context()))(t)
+	s.Freeze("zk:/frozen")
+	ended := make(chan struct{})
+	go func() {
+		s.worker("holder").workUnder(t.Context(), hold, "zk:/frozen", span{})
+		close(ended)
+	}()
 	select {
-	case <-s.thawed(lock):
-		t.Fatal("not frozen")
-	default:
+	case <-ended:
+		t.Fatal("the frozen holder ended its work")
+	case <-time.After(100 * time.Millisecond): // without a freeze its work takes no time
 	}
-	s.Thaw(lock)
-	<-s.thawed(lock)
-	must.True(t, !s.Frozen(lock), "still frozen")
+	must.True(t, s.Frozen("zk:/frozen"), "reported as not frozen")
+	s.Thaw("zk:/frozen")
+	<-ended
+	must.True(t, !s.Frozen("zk:/frozen"), "still reported as frozen")
 }
 
 func TestMastersStopAndStart(t *testing.T) {
-	s := must.Have(Start("split", 3))(t)
+	s := must.Have(Start("split", seed))(t)
 	defer s.Close()
 	addr := s.Masters()[1]
 	before := must.Have(net.Dial("tcp", addr))(t)
 	for range 2 { // a second time changes nothing
-		if err := s.StopMaster(addr); err != nil || !s.Stopped(addr) {
-			t.Fatal(err)
-		}
+		must.Succeed(t, s.StopMaster(addr))
+		must.True(t, s.Stopped(addr), "reported as running")
 	}
 	ended(t, before)
 	for range 2 {
-		if err := s.StartMaster(addr); err != nil || s.Stopped(addr) {
-			t.Fatal(err)
-		}
+		must.Succeed(t, s.StartMaster(addr))
+		must.True(t, !s.Stopped(addr), "reported as stopped")
 	}
 	c := must.Have(net.Dial("tcp", addr))(t)
 	c.Close()
