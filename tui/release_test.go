@@ -93,7 +93,8 @@ func inConfirm(t *testing.T, f *fakeReleaser) *Model {
 	return m
 }
 
-func TestReleaseNeedsPathAndButton(t *testing.T) {
+// The release of another client's lock takes time, so the dialog stays until its result was seen.
+func TestReleaseRunsOutsideUpdate(t *testing.T) {
 	f := newFakeReleaser()
 	m := inConfirm(t, f)
 	must.Equal(t, f.only(t).ID, fixture.Orders().ID)

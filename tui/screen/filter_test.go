@@ -141,7 +141,8 @@ func TestUnknownHoldAgeCountsFromWatching(t *testing.T) {
 	must.True(t, !HeldSince(&l).IsZero(), "the lock has no place in the order")
 }
 
-func TestOnlyTimesChangeByThemselves(t *testing.T) {
+// The matches of a timed filter change without new data. "age>" is no term but a word.
+func TestAgesAndTTLsMakeFiltersTimed(t *testing.T) {
 	for text, want := range map[string]bool{"age>5m": true, "x !ttl<2s": true, "held queue>3 lib=x": false, "age>": false} {
 		must.Equal(t, NewFilter(text).Timed, want, text)
 	}
