@@ -59,31 +59,32 @@ func TestOnlyLockNamesMakeLocks(t *testing.T) {
 	}
 }
 
-// A key that the operator names is a lock, whatever its value.
+// A key that the operator names is a lock, and so are all keys that match a pattern. Without a lock's name or an
+// owner's value, a match of everything is no reason to warn of a missing TTL.
 func TestOperatorNamedKeyIsALock(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartEmbeddedRedis(t)
 	set(t, m, "jobs:report", "worker-3", 0)
 	set(t, m, "block:7", "1", 0)
 	acme := must.Have(recipe.NewCustom("acme", "redis", "", recipe.Patterns{Lock: `jobs:[a-z]+`, Contender: "[0-9]+"}))(t)
+	named := []string{"jobs:report"}
 	for name, tt := range map[string]struct {
-		change func(*redissource.Config)
-		want   inspect.Severity
+		change   func(*redissource.Config)
+		locks    []string
+		severity inspect.Severity // of the missing TTL of jobs:report
 	}{
-		"a pattern":        {func(c *redissource.Config) { c.Match = []string{"jobs:*"} }, inspect.Warning},
-		"the key":          {func(c *redissource.Config) { c.Match = []string{"jobs:report"} }, inspect.Warning},
-		"only this key":    {func(c *redissource.Config) { c.Only = "jobs:report" }, inspect.Warning},
-		"a recipe":         {func(c *redissource.Config) { c.Custom = []recipe.Custom{acme} }, inspect.Warning},
-		"match everything": {func(c *redissource.Config) { c.Match = []string{"*"} }, ""},
-		"no pattern":       {func(*redissource.Config) {}, ""},
+		"a pattern":        {func(c *redissource.Config) { c.Match = []string{"jobs:*"} }, named, inspect.Warning},
+		"the key":          {func(c *redissource.Config) { c.Match = []string{"jobs:report"} }, named, inspect.Warning},
+		"only this key":    {func(c *redissource.Config) { c.Only = "jobs:report" }, named, inspect.Warning},
+		"a recipe":         {func(c *redissource.Config) { c.Custom = []recipe.Custom{acme} }, named, inspect.Warning},
+		"match everything": {func(c *redissource.Config) { c.Match = []string{"*"} }, []string{"block:7", "jobs:report"}, ""},
+		"no pattern":       {func(*redissource.Config) {}, nil, ""},
 	} {
 		cfg := config(m)
 		tt.change(&cfg)
 		s := diagnosed(t, cfg)
-		must.Equal(t, rulesOf(lockAt(s, "jobs:report"))["no-ttl"], tt.want, name)
-		if l := lockAt(s, "block:7"); (l != nil) != (name == "match everything") {
-			t.Errorf("%s: block:7 is %+v", name, l)
-		}
+		must.Same(t, keysOf(s), tt.locks, name, "lists")
+		must.Equal(t, rulesOf(lockAt(s, "jobs:report"))["no-ttl"], tt.severity, name)
 	}
 }
 
