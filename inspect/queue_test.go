@@ -132,7 +132,9 @@ func TestOtherChildrenAreNamed(t *testing.T) {
 	must.True(t, !l.Waiters[0].Persistent && l.Waiters[1].Persistent, "persistent", l.Waiters)
 }
 
-func TestUnwatchedSequentialNodesAreARegistry(t *testing.T) {
+// Sequential nodes of different sessions may be a registry of services. Only a session's watch on another's node shows
+// that it queues.
+func TestUnwatchedSequentialNodesStayUnconfirmed(t *testing.T) {
 	const first, second = "/services/s-0000000000", "/services/s-0000000001"
 	unknown := []Confirmation{Unconfirmed, Unconfirmed}
 	read := func(at time.Duration) *Lock {
@@ -146,7 +148,7 @@ func TestUnwatchedSequentialNodesAreARegistry(t *testing.T) {
 		{"no watches", nil, unknown},
 		{"a stranger watches", map[string][]int64{first: {99}, "/services": {1}}, unknown},
 		{"a node watches itself", map[string][]int64{second: {2}}, unknown},
-		{"they watch each other", map[string][]int64{first: {2}}, []Confirmation{Confirmed, Missing}},
+		{"the second watches the first", map[string][]int64{first: {2}}, []Confirmation{Confirmed, Missing}},
 	} {
 		before, after := read(0), read(2*time.Second)
 		confirmWatches(before, &WatchTable{Backend: "zk", ReadAt: now.Add(time.Second), Sessions: tt.table})
