@@ -297,7 +297,9 @@ func TestKazooMutexQueuesWithReaders(t *testing.T) {
 		_, mutex := queueUp(t, within(t), mutexOn(s, path, kazoo))
 		_, second := queueUp(t, within(t), side(s, path, 'r', kazoo))
 		release(t, r)
-		release(t, granted(t, mutex))
+		h := granted(t, mutex)
+		must.Equal(t, len(second), 0, "readers granted next to the mutex")
+		release(t, h)
 		release(t, granted(t, second))
 	})
 }
