@@ -98,7 +98,7 @@ func TestSyncWaitsForLaggingFollower(t *testing.T) {
 	wantDataOfA(t, conns[2], "new", "after sync")
 }
 
-// Without a majority the leader commits nothing.
+// Without a majority the leader commits nothing. It serves again after the cut.
 func TestLeaderNeedsAMajority(t *testing.T) {
 	t.Parallel()
 	e, conns := startEnsemble(t)
