@@ -2,8 +2,6 @@ package node
 
 import (
 	"encoding/base64"
-	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -121,54 +119,4 @@ func TestSteppedBackClockKeepsContenders(t *testing.T) {
 			}
 		})
 	}
-}
-
-// Servers log refused commands, so only the status asks for TIME.
-func TestRefusedTimeIsNotRetried(t *testing.T) {
-	server := servertest.StartRedis(t)
-	admin, m := server.Client(t), testMaster(t, viewer(t, server, "-time"))
-	must.Have(m.ReadStatus(t.Context()))(t)
-	keys := datedByScores(t, admin)
-	for range 3 {
-		must.Have(m.Votes(t.Context(), keys))(t)
-	}
-	must.Equal(t, rejected(t, admin, "time"), 1, "refusals of TIME")
-}
-
-// rejected counts how often a server has refused some commands for lack of a right.
-func rejected(t *testing.T, admin *redis.Client, commands ...string) (n int) {
-	t.Helper()
-	said := must.Have(admin.InfoMap(t.Context(), "commandstats").Result())(t)
-	for _, name := range commands {
-		_, count, _ := strings.Cut(said["Commandstats"]["cmdstat_"+name], "rejected_calls=")
-		count, _, _ = strings.Cut(count, ",")
-		calls, _ := strconv.Atoi(count)
-		n += calls
-	}
-	return n
-}
-
-// Servers log refused commands. If both TIME and INFO are refused, only the status asks for the
-// clock again, and so notices a granted right.
-func TestUnavailableClockIsRarelyRequested(t *testing.T) {
-	server := servertest.StartRedis(t)
-	ctx, admin := t.Context(), server.Client(t)
-	m := testMaster(t, viewer(t, server, "-time", "-info"))
-	read := func() {
-		t.Helper()
-		m.typed.remember("lock:a", shape{kind: recipe.TypeZSet})
-		must.Succeed(t, m.readAuxiliary(ctx, m.newReadings([]string{"lock:a"}, false), true))
-	}
-	must.Have(m.ReadStatus(ctx))(t)
-	before := rejected(t, admin, "info", "time")
-	must.True(t, before > 0, "nothing was refused")
-	for range 5 {
-		read()
-		must.True(t, m.clock.unknown.Load() != nil, "the clock is known")
-	}
-	must.Equal(t, rejected(t, admin, "info", "time"), before, "refused commands")
-	viewer(t, server, "-time")
-	must.Have(m.ReadStatus(ctx))(t)
-	read()
-	must.True(t, m.clock.unknown.Load() == nil, "the clock is unknown after INFO was granted", m.clock.unknown.Load())
 }

@@ -119,6 +119,7 @@ func TestPusherRetriesAtItsPace(t *testing.T) {
 		"lively":        {ok, []string{pong}, "0 heard, 0 armed, 5 heard, 10 heard"},
 		"never answers": {ok, []string{silence}, "10 late, 15 late, 20 late, 25 late, 30 lost, 41 late"},
 		"silent later":  {ok, []string{pong, silence}, "0 heard, 0 armed, 15 late, 20 late, 25 late, 30 late, 35 lost"},
+		"flushed":       {ok, []string{pong, ">2\r\n+invalidate\r\n_\r\n" + pong}, "0 heard, 0 armed, 5 flush, 5 heard"},
 		"too lively": {
 			ok,
 			[]string{pong, pushed + pushed + pong},
@@ -146,7 +147,7 @@ func TestPusherRetriesAtItsPace(t *testing.T) {
 					Master: New("m", options, Settings{Timeout: 10 * time.Second, Now: time.Now}),
 					Heard:  func(time.Time) { note("heard") }, Late: func() { note("late") },
 					Wanted: func(key string) bool { return key == "lock:b" }, News: func(keys []string) { note(keys) },
-					Rate: Limit{Every: time.Second, Burst: 1},
+					Rate: Limit{Every: time.Second, Burst: 1}, Flushed: func() { note("flush") },
 				}
 				p.Run(ctx, func(armed bool, refused *inspect.Unseen) {
 					event := map[bool]string{true: "armed", false: "lost"}[armed]

@@ -28,6 +28,7 @@ func TestOnlyReadCommandsAreSent(t *testing.T) {
 	client := must.Have(m.connect(ctx))(t)
 	must.Equal(t, must.Have(client.GetRange(ctx, "lock:a", 0, 10).Result())(t), "one", "a read")
 	before := sent.Load()
+	must.Contain(t, check([]any{"SET", "lock:a"}).Error(), `"set" "lock:a": not a read command: refused before it`)
 	must.Equal(t, before, 2, "commands with HELLO")
 	commands := [][]any{{7}}
 	for _, command := range strings.FieldsFunc(writes, func(r rune) bool { return r == ';' || r == '\n' }) {
@@ -87,6 +88,7 @@ func TestGlobMatchesAsRedisDoes(t *testing.T) {
 	} {
 		must.Equal(t, text.Glob(c.pattern, c.key), c.want, c.pattern, c.key)
 		must.Equal(t, NewMatcher([]string{c.pattern}, nil).Any(c.key), c.want, "matcher", c.pattern, c.key)
+		must.True(t, text.Glob(GlobEscape.Replace(c.pattern), c.pattern), "escaped", c.pattern)
 	}
 }
 

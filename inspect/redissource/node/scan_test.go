@@ -49,6 +49,7 @@ func TestLongPassRaisesScanCount(t *testing.T) {
 			return scan
 		})
 		s := NewScanner(testMaster(t, at(fake.Addr)), nil, Matcher{}, ScanLimits{Duty: 1}, nil)
+		s.calls = 7 // in an earlier pass
 		must.Have(s.Pass(t.Context(), nil))(t)
 		must.Equal(t, s.count(), want, "keys of one SCAN, after a pass of", scans)
 	}
@@ -77,7 +78,9 @@ func TestScanPauseFollowsQuickestAnswer(t *testing.T) {
 		"a very slow server, unlimited":  {limits: ScanLimits{Unlimited: true}, took: []time.Duration{800 * ms}},
 	} {
 		m := &Master{}
+		m.took(2 * ms)
 		m.took(1 * ms)
+		m.took(3 * ms)
 		if tt.limits.Duty == 0 {
 			tt.limits.Duty = 0.05
 		}

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/internal/must"
 )
@@ -64,5 +66,8 @@ func TestErrorsAreExplainedPlainly(t *testing.T) {
 		must.Equal(t, got.Error(), want)
 		must.Be(t, got, err, "cause of", want)
 	}
-	must.Equal(t, setupError{proto("NOAUTH no")}.Error(), "the connection was refused: NOAUTH no")
+	get, refusal := redis.NewCmd(t.Context(), "get"), proto("NOAUTH no")
+	notSent([]redis.Cmder{get}, refusal)
+	must.Equal(t, get.Err().Error(), "the connection was refused: NOAUTH no")
+	must.Be(t, get.Err(), refusal, "cause")
 }

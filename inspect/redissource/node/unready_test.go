@@ -84,13 +84,6 @@ func TestPingOnlyErrorShowsLife(t *testing.T) {
 	if refusesPing(nil) || refusesPing(io.EOF) {
 		t.Error("a missing reply counts as a refused PING")
 	}
-	p := &Pusher{Master: &Master{now: time.Now}}
-	must.True(t, !p.answered(), "an answer without a ping")
-	sent, heard := time.Now(), time.Time{}
-	p.Heard, p.pinged = func(asked time.Time) { heard = asked }, sent
-	if !p.answered() || !heard.Equal(sent) || p.answered() {
-		t.Errorf("Heard was called with %v, want the time of the ping, once", heard)
-	}
 }
 
 // loseMaster makes a server the replica of an address without a server, so that it refuses all keys.
@@ -126,6 +119,16 @@ func TestRefusedConnectionYieldsNoFacts(t *testing.T) {
 			must.True(t, m.readRole(ctx, &Status{}) != nil, "the role was read")
 		})
 	}
+}
+
+// Each request has a slot. Without a free one, it is not sent.
+func TestRequestWaitsForSlot(t *testing.T) {
+	m := New("a:1", at("a:1"), Settings{Timeout: time.Millisecond, Now: time.Now})
+	for range connections {
+		m.slots <- struct{}{}
+	}
+	_, err := m.Votes(t.Context(), []string{"lock:a"})
+	must.Equal(t, err.Error(), "master a:1: no answer within 1ms")
 }
 
 // The request that finds the shared client broken drops it. The others report that cause, not a
