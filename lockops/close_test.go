@@ -61,7 +61,9 @@ func (c *closing) occupy(t *testing.T) (holds []*lockops.Hold) {
 // wait starts an Acquire on the session and returns once it waits.
 func (c *closing) wait(t *testing.T) <-chan acquired {
 	t.Helper()
-	_, got := queueUp(t, within(t), func(opts ...lockops.Option) lockops.Locker { return c.lock(t, c.kind, c.s, opts...) })
+	_, got := mustQueue(t, within(t), func(opts ...lockops.Option) lockops.Locker {
+		return c.lock(t, c.kind, c.s, opts...)
+	})
 	return got
 }
 

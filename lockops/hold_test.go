@@ -18,7 +18,7 @@ func eachKind(t *testing.T, f func(t *testing.T, k lockops.Kind, lock maker)) {
 	t.Parallel()
 	sessions := eachServers(t)
 	for _, k := range lockops.Kinds() {
-		t.Run(k.Name, func(t *testing.T) { f(t, k, kindOn(t, k, sessions[k.On], servertest.UniquePath(t))) })
+		t.Run(k.Name, func(t *testing.T) { f(t, k, kindMaker(t, k, sessions[k.On], servertest.UniquePath(t))) })
 	}
 }
 

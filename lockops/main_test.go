@@ -75,12 +75,12 @@ func threeMasters(t testing.TB) []*servertest.Redis {
 	return []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}
 }
 
-// mastersOf returns as many of three masters as a lock of this kind needs.
-func mastersOf(k lockops.Kind, three []*servertest.Redis) []*servertest.Redis {
+// mastersOf returns one master or, for a Redlock, all.
+func mastersOf(k lockops.Kind, all []*servertest.Redis) []*servertest.Redis {
 	if k.On == lockops.OnRedis {
-		return three[:1]
+		return all[:1]
 	}
-	return three
+	return all
 }
 
 func zkSession(t testing.TB, addr string, opts ...lockops.ZKOption) *lockops.ZKSession {
@@ -139,8 +139,8 @@ func lockOf(t testing.TB, k lockops.Kind, s lockops.Session, name string, opts .
 	return must.Have(k.New(s, name, opts...))(t)
 }
 
-// kindOn is lockOf for queueUp.
-func kindOn(t testing.TB, k lockops.Kind, s lockops.Session, name string, opts ...lockops.Option) maker {
+// kindMaker is lockOf with the options of a call still open, for mustQueue.
+func kindMaker(t testing.TB, k lockops.Kind, s lockops.Session, name string, opts ...lockops.Option) maker {
 	return func(more ...lockops.Option) lockops.Locker { return lockOf(t, k, s, name, append(more, opts...)...) }
 }
 
@@ -181,11 +181,11 @@ func begin(ctx context.Context, l lockops.Locker) <-chan acquired {
 	return got
 }
 
-// maker makes locks with more options.
+// maker makes a lock with more options.
 type maker func(...lockops.Option) lockops.Locker
 
-// queueUp starts an Acquire and returns the name of its contender once it waits.
-func queueUp(t testing.TB, ctx context.Context, m maker) (name string, result <-chan acquired) {
+// mustQueue starts an Acquire that must wait, and returns the name of its contender once it does.
+func mustQueue(t testing.TB, ctx context.Context, m maker) (name string, result <-chan acquired) {
 	t.Helper()
 	waiting := make(chan string, 10)
 	result = begin(ctx, m(lockops.OnWaiting(func(name string) { waiting <- name })))

@@ -16,10 +16,10 @@ import (
 // Our "kazoo" recipe and a real kazoo client wait for each other.
 func TestQueuesWithKazoo(t *testing.T) {
 	eachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper, path string) {
-		kazoo := mutexOn(zkSession(t, server.Addr), path, lockops.WithRecipe("kazoo"))
+		kazoo := mutexMaker(zkSession(t, server.Addr), path, lockops.WithRecipe("kazoo"))
 		peer := servertest.StartKazoo(t, server.Addr, path, "peer")
 		peer.Expect(t, "acquired")
-		_, first := queueUp(t, within(t), kazoo)
+		_, first := mustQueue(t, within(t), kazoo)
 		second := servertest.StartKazoo(t, server.Addr, path, "second")
 		must.Become(t, "three contenders in the queue", func() bool { return len(children(t, server, path)) == 3 })
 		peer.Release(t)
@@ -58,7 +58,8 @@ func TestQueuesWithGoZooKeeper(t *testing.T) {
 				}
 			})
 			all.Go(func() {
-				contend(t, 1, 10, func(int) lockops.Locker { return lockops.NewZKMutex(s, path) }, func(*lockops.Hold) { enter() })
+				mutex := func(int) lockops.Locker { return lockops.NewZKMutex(s, path) }
+				neverTwoHolders(t, 1, 10, mutex, func(*lockops.Hold) { enter() })
 			})
 		}
 		all.Wait()
@@ -73,7 +74,7 @@ func TestKeepsOutRedisPy(t *testing.T) {
 		must.Succeed(t, context.Cause(h.Context()))
 		release(t, h)
 		peer.Expect(t, "acquired")
-		_, got := queueUp(t, within(t), kindOn(t, redisKind("mutex"), redisSession(t, masters[0]), key))
+		_, got := mustQueue(t, within(t), kindMaker(t, redisKind("mutex"), redisSession(t, masters[0]), key))
 		peer.Release(t)
 		release(t, granted(t, got))
 	})
@@ -108,20 +109,20 @@ func queueWithPeers(t *testing.T, server *servertest.ZooKeeper, peer *servertest
 			peer.Send(t, word[first], "one", path)
 			peer.Expect(t, "acquired "+word[first])
 			if together {
-				h := acquire(t, side(s, path, second, recipe)())
+				h := acquire(t, reentrantMaker(s, path, second, recipe)())
 				peer.Send(t, "close", "one")
 				release(t, h)
 				return
 			}
-			_, got := queueUp(t, within(t), side(s, path, second, recipe))
-			refused(t, side(s, path, second, recipe)(), lockops.ErrHeld)
+			_, got := mustQueue(t, within(t), reentrantMaker(s, path, second, recipe))
+			refused(t, reentrantMaker(s, path, second, recipe)(), lockops.ErrHeld)
 			must.Equal(t, len(got), 0, "grants")
 			peer.Send(t, "close", "one")
 			release(t, granted(t, got))
 		})
 		t.Run(word[second]+" of theirs during our "+word[first], func(t *testing.T) {
 			path := servertest.UniquePath(t)
-			h := acquire(t, side(s, path, first, recipe)())
+			h := acquire(t, reentrantMaker(s, path, first, recipe)())
 			peer.Send(t, word[second], "two", path)
 			if !together {
 				must.Become(t, "their node watches ours", func() bool { return watchedByOthers(t, server, s, path+"/"+h.Name()) })
@@ -142,10 +143,10 @@ func queueWithPeers(t *testing.T, server *servertest.ZooKeeper, peer *servertest
 func downgradeAmongPeers(t *testing.T, server *servertest.ZooKeeper, peer *servertest.Peer, recipe lockops.Option) {
 	path := servertest.UniquePath(t)
 	s := zkSession(t, server.Addr)
-	w := acquire(t, writer(s, path, recipe))
+	w := acquire(t, reentrantWriter(s, path, recipe))
 	peer.Send(t, "write", "three", path)
 	must.Become(t, "their node watches our write", func() bool { return watchedByOthers(t, server, s, path+"/"+w.Name()) })
-	r := must.Have(reader(s, path, recipe).Acquire(w.Context()))(t)
+	r := must.Have(reentrantReader(s, path, recipe).Acquire(w.Context()))(t)
 	release(t, w)
 	must.Become(t, "their node watches our read", func() bool { return watchedByOthers(t, server, s, path+"/"+r.Name()) })
 	release(t, r)

@@ -24,7 +24,7 @@ func TestR11_FirstComeFirstServed(t *testing.T) {
 		for i := range 9 {
 			ctx, cancel := context.WithCancel(within(t))
 			defer cancel()
-			_, got := queueUp(t, ctx, kindOn(t, fair, sessions[i%3], key))
+			_, got := mustQueue(t, ctx, kindMaker(t, fair, sessions[i%3], key))
 			if i == 4 {
 				cancel()
 				must.Be(t, (<-got).err, context.Canceled)
@@ -55,7 +55,7 @@ func TestFairSkipsDeadWaiters(t *testing.T) {
 		h := acquire(t, lockops.NewRedisFairMutex(s, "lock"))
 		p := startHolder(t, "fair", "lock", 3*time.Second, m.Addr)
 		p.expect(t, "waiting")
-		_, got := queueUp(t, within(t), kindOn(t, fair, s, "lock"))
+		_, got := mustQueue(t, within(t), kindMaker(t, fair, s, "lock"))
 		p.signal(t, signal)
 		if signal == syscall.SIGKILL {
 			_ = p.cmd.Wait()
@@ -83,7 +83,7 @@ func TestFairWaitersKeepTheirPlace(t *testing.T) {
 	c := redisClient(t, m)
 	h := acquire(t, lockops.NewRedisFairMutex(redisSession(t, m), "lock"))
 	const queue, alive, beat = "lockscope:queue:{lock}", "lockscope:alive:{lock}", time.Second
-	first, got := queueUp(t, within(t), kindOn(t, fair, redisSession(t, m), "lock"))
+	first, got := mustQueue(t, within(t), kindMaker(t, fair, redisSession(t, m), "lock"))
 	came := c.ZScore(within(t), queue, first).Val()
 	must.Become(t, "the waiter has waited for two heartbeats", func() bool {
 		heard, _ := c.HGet(within(t), alive, first).Float64()
@@ -100,7 +100,7 @@ func TestFairWaitersKeepTheirPlace(t *testing.T) {
 		return c.ZScore(within(t), queue, first).Val() == came
 	})
 	c.Persist(within(t), queue)
-	_, second := queueUp(t, within(t), kindOn(t, fair, redisSession(t, m), "lock"))
+	_, second := mustQueue(t, within(t), kindMaker(t, fair, redisSession(t, m), "lock"))
 	ttl := c.PTTL(within(t), queue).Val()
 	must.True(t, ttl >= 50*time.Second && ttl <= time.Minute, "the queue expires in", ttl, "want a minute")
 	release(t, h)
@@ -117,7 +117,7 @@ func TestFairWaitersFindLostMessages(t *testing.T) {
 	m := servertest.StartRedis(t)
 	c := redisClient(t, m)
 	h := acquire(t, lockops.NewRedisFairMutex(redisSession(t, m), "lock"))
-	value, got := queueUp(t, within(t), kindOn(t, fair, redisSession(t, m), "lock"))
+	value, got := mustQueue(t, within(t), kindMaker(t, fair, redisSession(t, m), "lock"))
 	c.Set(within(t), "lock", value, time.Second) // as the release does, without the message
 	c.ZRem(within(t), "lockscope:queue:{lock}", value)
 	next := granted(t, got)
@@ -155,7 +155,7 @@ func handOverIsKept(t *testing.T, m *servertest.Redis) bool {
 	h := acquire(t, lockops.NewRedisFairMutex(redisSession(t, m), "lock"))
 	renewed := make(chan time.Time, 10)
 	note := lockops.OnRenew(func(d time.Time) { renewed <- d })
-	_, got := queueUp(t, within(t), kindOn(t, fair, redisSession(t, m), "lock", note))
+	_, got := mustQueue(t, within(t), kindMaker(t, fair, redisSession(t, m), "lock", note))
 	release(t, h)
 	next := granted(t, got)
 	d, ok := next.Deadline()
@@ -179,7 +179,7 @@ func TestFairNewcomerQueuesLast(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
 	h := acquire(t, lockops.NewRedisFairMutex(redisSession(t, m), "lock"))
-	name, got := queueUp(t, within(t), kindOn(t, fair, redisSession(t, m), "lock"))
+	name, got := mustQueue(t, within(t), kindMaker(t, fair, redisSession(t, m), "lock"))
 	newcomer := redisSession(t, m)
 	redisClient(t, m).Del(within(t), "lock") // as if the holder's TTL had expired
 	refused(t, lockops.NewRedisFairMutex(newcomer, "lock"), lockops.ErrHeld)

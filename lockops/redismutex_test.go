@@ -34,9 +34,9 @@ func get(t testing.TB, c *redis.Client, key string) string {
 	return v
 }
 
-// contend runs n contenders that acquire the lock k times each, and checks that only one holds it
+// neverTwoHolders runs n contenders that acquire the lock k times each, and checks that only one holds it
 // at a time.
-func contend(t *testing.T, n, k int, locker func(i int) lockops.Locker, held func(h *lockops.Hold)) {
+func neverTwoHolders(t *testing.T, n, k int, locker func(i int) lockops.Locker, held func(h *lockops.Hold)) {
 	t.Helper()
 	var inside atomic.Int32
 	var all sync.WaitGroup
@@ -58,22 +58,24 @@ func contend(t *testing.T, n, k int, locker func(i int) lockops.Locker, held fun
 	all.Wait()
 }
 
-// Every kind but a Redlock has tokens, which grow.
+// A lock has one holder at a time. On one Redis each holder's token is larger than the one before, and a Redlock has
+// none. A fair lock's deadline is left out, since at first it is only one heartbeat away.
 func TestRedisLocksAreExclusive(t *testing.T) {
 	eachRedis(t, 5, func(t *testing.T, masters []*servertest.Redis, key string) {
 		for _, kind := range redisKinds {
 			on := mastersOf(kind, masters)
 			sessions := []*lockops.RedisSession{redisSession(t, on...), redisSession(t, on...)}
 			var last atomic.Uint64
-			contend(t, 8, 5, func(i int) lockops.Locker {
+			neverTwoHolders(t, 8, 5, func(i int) lockops.Locker {
 				return lockOf(t, kind, sessions[i%2], key, lockops.WithLabel("worker"))
 			}, func(h *lockops.Hold) {
 				token, ok := h.Token()
 				before := last.Swap(token)
-				must.True(t, ok == (kind.On == lockops.OnRedis) && (token > before || !ok), kind.Name, "token", token, ok, "after", before)
+				must.Equal(t, ok, kind.On == lockops.OnRedis, kind.Name, "has a token")
+				must.True(t, token > before || !ok, kind.Name, "token", token, "after", before)
 				must.True(t, ok || token == 0, "token", token, "of a", kind.Name)
-				if kind.Name != "fair" { // handed over for a heartbeat at first
-					lasts(t, h, 20*time.Second)
+				if kind.Name != "fair" {
+					lasts(t, h, 20*time.Second) // of the default TTL of 30 s
 				}
 			})
 			for _, s := range sessions {
@@ -195,14 +197,14 @@ func TestR12_WaitersAlsoPoll(t *testing.T) {
 		c := redisClient(t, masters[0])
 		must.True(t, c.SetNX(within(t), key, "foreign", time.Hour).Val(), "the key exists")
 		s := redisSession(t, masters[0])
-		mutex := kindOn(t, oneRedisKinds[0], s, key)
+		mutex := kindMaker(t, oneRedisKinds[0], s, key)
 		ctx, cancel := context.WithCancel(within(t))
-		_, subscribing := queueUp(t, ctx, mutex) // subscribes the session, which would also trigger a poll
+		_, subscribing := mustQueue(t, ctx, mutex) // subscribes the session, which would also trigger a poll
 		must.Become(t, "the session is subscribed", func() bool { return len(c.PubSubChannels(within(t), "lockscope:wake:@*").Val()) > 0 })
 		cancel()
 		must.Be(t, (<-subscribing).err, context.Canceled)
 		refused(t, mutex(), lockops.ErrHeld)
-		name, got := queueUp(t, within(t), mutex)
+		name, got := mustQueue(t, within(t), mutex)
 		c.Del(within(t), key)
 		h := granted(t, got)
 		must.Equal(t, h.Name(), name, "holder")

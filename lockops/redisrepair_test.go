@@ -143,7 +143,7 @@ func TestClusterKeysShareASlot(t *testing.T) {
 			h := acquire(t, lockOf(t, kind, s, key))
 			var next <-chan acquired
 			if kind.Name == "fair" {
-				_, next = queueUp(t, within(t), kindOn(t, kind, s, key))
+				_, next = mustQueue(t, within(t), kindMaker(t, kind, s, key))
 			} else { // a second mutex waits in the session
 				next = begin(within(t), lockOf(t, kind, s, key))
 			}
@@ -263,7 +263,7 @@ func TestAdoptedClientsStayOpen(t *testing.T) {
 		one := must.Have(lockops.AdoptRedis(within(t), clients[:1]))(t)
 		all := must.Have(lockops.AdoptRedis(within(t), clients))(t)
 		either := func(i int) lockops.Locker { return lockOf(t, oneRedisKinds[i%2], one, key) }
-		contend(t, 4, 3, either, func(*lockops.Hold) {})
+		neverTwoHolders(t, 4, 3, either, func(*lockops.Hold) {})
 		h := acquire(t, lockops.NewRedlock(all, key+"-all", patient))
 		must.Be(t, h.Extend(within(t)), nil)
 		release(t, h)

@@ -158,7 +158,8 @@ func TestRedlockWakesTheNextWaiter(t *testing.T) {
 		messages := woken.Channel(redis.WithChannelSize(1000))
 		var waited atomic.Int64
 		note := lockops.OnWaiting(func(string) { waited.Add(1) })
-		contend(t, 6, 10, func(i int) lockops.Locker { return lockops.NewRedlock(sessions[i], key, note, patient) }, func(*lockops.Hold) {
+		redlock := func(i int) lockops.Locker { return lockops.NewRedlock(sessions[i], key, note, patient) }
+		neverTwoHolders(t, 6, 10, redlock, func(*lockops.Hold) {
 			time.Sleep(time.Millisecond) // the others have to wait meanwhile
 		})
 		// Without the release's message it would be six of ten, since polling waiters send some,
@@ -183,8 +184,8 @@ func TestAbandonedWaiterPassesItsTurnOn(t *testing.T) {
 			h := acquire(t, lockOf(t, kind, redisSession(t, m), "lock", hour))
 			ctx, cancel := context.WithCancel(within(t))
 			abandoned := redisSession(t, m)
-			name, first := queueUp(t, ctx, kindOn(t, kind, abandoned, "lock", hour))
-			_, second := queueUp(t, within(t), kindOn(t, kind, redisSession(t, m), "lock", hour))
+			name, first := mustQueue(t, ctx, kindMaker(t, kind, abandoned, "lock", hour))
+			_, second := mustQueue(t, within(t), kindMaker(t, kind, redisSession(t, m), "lock", hour))
 			go cancel()
 			release(t, h)
 			if a := <-first; a.err == nil {

@@ -72,7 +72,7 @@ func TestZ4_WaiterRequeuesAfterSessionExpiry(t *testing.T) {
 	holder := acquire(t, lockops.NewZKMutex(zkSession(t, server.Addr), path))
 	before := server.Embedded.Sessions()
 	s := zkSession(t, server.Addr)
-	name, result := queueUp(t, within(t), mutexOn(s, path))
+	name, result := mustQueue(t, within(t), mutexMaker(s, path))
 	for _, id := range server.Embedded.Sessions() {
 		if id != before[0] {
 			must.Succeed(t, server.Embedded.ExpireSession(id))
@@ -93,8 +93,8 @@ func TestZ5_OwnNodeDeletedWhileWaiting(t *testing.T) {
 	eachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper, path string) {
 		s := zkSession(t, server.Addr)
 		a := acquire(t, lockops.NewZKMutex(s, path))
-		b, gotB := queueUp(t, within(t), mutexOn(s, path))
-		_, gotC := queueUp(t, within(t), mutexOn(s, path))
+		b, gotB := mustQueue(t, within(t), mutexMaker(s, path))
+		_, gotC := mustQueue(t, within(t), mutexMaker(s, path))
 		must.Succeed(t, plain(t, server.Addr).Delete(path+"/"+b, -1))
 		release(t, a)
 		c := granted(t, gotC) // C is next, since B has to queue again
@@ -112,8 +112,8 @@ func TestZ6_MiddleWaiterDies(t *testing.T) {
 		s := zkSession(t, server.Addr)
 		a := acquire(t, lockops.NewZKMutex(s, path))
 		ctxB, dieB := context.WithCancel(within(t))
-		_, gotB := queueUp(t, ctxB, mutexOn(s, path))
-		_, gotC := queueUp(t, within(t), mutexOn(s, path))
+		_, gotB := mustQueue(t, ctxB, mutexMaker(s, path))
+		_, gotC := mustQueue(t, within(t), mutexMaker(s, path))
 		dieB()
 		must.Be(t, (<-gotB).err, context.Canceled, "B")
 		must.Equal(t, len(children(t, server, path)), 2, "nodes")
@@ -127,7 +127,7 @@ func TestZ6_MiddleWaiterDies(t *testing.T) {
 func TestZ7_NoLostWakeUp(t *testing.T) {
 	eachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper, path string) {
 		s := zkSession(t, server.Addr)
-		contend(t, 3, 60, func(int) lockops.Locker { return lockops.NewZKMutex(s, path) }, func(*lockops.Hold) {})
+		neverTwoHolders(t, 3, 60, func(int) lockops.Locker { return lockops.NewZKMutex(s, path) }, func(*lockops.Hold) {})
 	})
 }
 
@@ -195,7 +195,7 @@ func TestZ13_LossIsReportedBeforeNextGrant(t *testing.T) {
 		h := acquire(t, lockops.NewZKMutex(zkSession(t, p.addr(), lockops.WithSessionTimeout(6*time.Second)), path))
 		deadline, ok := h.Deadline()
 		must.True(t, ok && time.Until(deadline) <= 6*time.Second, "deadline in", time.Until(deadline), ok)
-		lossPrecedesGrant(t, p, h, mutexOn(zkSession(t, server.Addr), path))
+		lossPrecedesGrant(t, p, h, mutexMaker(zkSession(t, server.Addr), path))
 	})
 }
 
@@ -238,7 +238,7 @@ func staysWaiting(t *testing.T, got <-chan acquired) {
 // next contender is granted the lock.
 func lossPrecedesGrant(t *testing.T, p *proxy, h *lockops.Hold, next maker) {
 	t.Helper()
-	_, got := queueUp(t, within(t), next)
+	_, got := mustQueue(t, within(t), next)
 	p.blackHole.Store(true)
 	second := granted(t, got)
 	must.Be(t, context.Cause(h.Context()), lockops.ErrLost, "cause at the next grant")
@@ -268,7 +268,7 @@ func TestAWaiterOutlivesAReconnect(t *testing.T) {
 				}
 				return slowClose{conn}, nil
 			}))
-		_, got := queueUp(t, within(t), mutexOn(s, path))
+		_, got := mustQueue(t, within(t), mutexMaker(s, path))
 		p.cut()
 		time.Sleep(200 * time.Millisecond) // the server drops the old watch with its connection
 		must.Become(t, "the waiter watches again", func() bool { return len(watchedBy(t, server, s)) != 0 })
@@ -305,7 +305,7 @@ func TestAnAdoptedConnectionsNodesAreSpared(t *testing.T) {
 			path := servertest.UniquePath(t) + fmt.Sprint(created)
 			p := startProxy(t, server.Addr)
 			s, conn := adopted(t, p.addr())
-			l := mutexOn(s, path, lockops.WithRecipe("sequential"))
+			l := mutexMaker(s, path, lockops.WithRecipe("sequential"))
 			release(t, acquire(t, l()))
 			own, err := conn.Create(path+"/lock-", nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll))
 			must.Succeed(t, err)
@@ -314,7 +314,7 @@ func TestAnAdoptedConnectionsNodesAreSpared(t *testing.T) {
 				lost = &p.cutReply
 			}
 			lost.Store(opCreate)
-			_, got := queueUp(t, within(t), l)
+			_, got := mustQueue(t, within(t), l)
 			if names := children(t, server, path); len(names) != 2 || path+"/"+names[0] != own {
 				t.Fatalf("created %v: queue %q, want %s and one of ours", created, names, own)
 			}
@@ -332,7 +332,7 @@ func TestAnAdoptedConnectionsWatchesAreSpared(t *testing.T) {
 		_, _, fired, err := conn.GetW(path + "/" + h.Name())
 		must.Succeed(t, err)
 		ctx, cancel := context.WithCancel(within(t))
-		_, got := queueUp(t, ctx, mutexOn(s, path))
+		_, got := mustQueue(t, ctx, mutexMaker(s, path))
 		cancel()
 		must.Be(t, (<-got).err, context.Canceled)
 		s.Close()

@@ -88,7 +88,7 @@ func TestLongWaitProvesSessionFirst(t *testing.T) {
 	server, p := behindProxy(t)
 	holder := acquire(t, lockops.NewZKMutex(zkSession(t, server.Addr), "/lock"))
 	const timeout = 8 * time.Second // a busy machine may be late by a quarter of it
-	_, got := queueUp(t, within(t), mutexOn(zkSession(t, p.addr(), lockops.WithSessionTimeout(timeout)), "/lock"))
+	_, got := mustQueue(t, within(t), mutexMaker(zkSession(t, p.addr(), lockops.WithSessionTimeout(timeout)), "/lock"))
 	p.asked()
 	select {
 	case <-holder.Context().Done():
@@ -141,7 +141,7 @@ func TestCloseEndsAnAcquire(t *testing.T) {
 func closeEndsAnAcquire(t *testing.T, server *servertest.ZooKeeper, s *lockops.ZKSession) {
 	t.Helper()
 	h := acquire(t, lockops.NewZKMutex(s, "/lock"))
-	_, got := queueUp(t, within(t), mutexOn(s, "/lock"))
+	_, got := mustQueue(t, within(t), mutexMaker(s, "/lock"))
 	s.Close()
 	must.Be(t, (<-got).err, lockops.ErrClosed, "waiter")
 	isAll(t, context.Cause(h.Context()), lockops.ErrLost, lockops.ErrClosed)
@@ -217,7 +217,8 @@ func TestLocksWorkOverDistantLinks(t *testing.T) {
 			var all sync.WaitGroup
 			for i, l := range []lockops.Locker{
 				lockops.NewZKMutex(s, path+"-mutex"), lockops.NewZKMutex(s, path+"-sequential", lockops.WithRecipe("sequential")),
-				reader(s, path+"-read"), writer(s, path+"-write"), lockops.NewZKSemaphore(s, path+"-semaphore", 1),
+				reentrantReader(s, path+"-read"), reentrantWriter(s, path+"-write"),
+				lockops.NewZKSemaphore(s, path+"-semaphore", 1),
 			} {
 				all.Go(func() { farCycle(t, i, l, p) })
 			}

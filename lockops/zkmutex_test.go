@@ -22,7 +22,7 @@ func TestZkMutexIsExclusiveAndFair(t *testing.T) {
 		path := servertest.UniquePath(t) + "/nested/lock"
 		sessions := []*lockops.ZKSession{zkSession(t, server.Addr), zkSession(t, server.Addr), zkSession(t, server.Addr)}
 		var last atomic.Uint64
-		contend(t, 12, 8, func(i int) lockops.Locker {
+		neverTwoHolders(t, 12, 8, func(i int) lockops.Locker {
 			return lockops.NewZKMutex(sessions[i%3], path, lockops.WithLabel("worker"))
 		}, func(h *lockops.Hold) {
 			token, ok := h.Token()
@@ -161,8 +161,8 @@ func TestZ14_WaitersRequeueAfterDirectoryDeletion(t *testing.T) {
 				}
 				holder := acquire(t, other.on(t, zkSession(t, server.Addr), path)())
 				s := zkSession(t, server.Addr)
-				_, first := queueUp(t, within(t), kind.on(t, s, path))
-				_, second := queueUp(t, within(t), kind.on(t, s, path))
+				_, first := mustQueue(t, within(t), kind.on(t, s, path))
+				_, second := mustQueue(t, within(t), kind.on(t, s, path))
 				deleteTree(t, look, root)
 				for range 2 {
 					select {
@@ -233,5 +233,5 @@ type zkKind struct{ kind, recipe string }
 
 func (k zkKind) on(t testing.TB, s *lockops.ZKSession, path string) maker {
 	kind := must.Have(lockops.KindNamed(lockops.OnZooKeeper, k.kind))(t)
-	return kindOn(t, kind, s, path, lockops.WithRecipe(k.recipe))
+	return kindMaker(t, kind, s, path, lockops.WithRecipe(k.recipe))
 }

@@ -121,7 +121,8 @@ func (p *partition) run(t *testing.T, e *servertest.Ensemble, timeout time.Durat
 	if other == leader && !p.onLeader { // the member that the fault spares
 		other = (x + 2) % len(e.Members)
 	}
-	_, got := queueUp(t, within(t), mutexOn(zkSession(t, e.Members[other].Addr, lockops.WithSessionTimeout(20*time.Second)), path))
+	second := zkSession(t, e.Members[other].Addr, lockops.WithSessionTimeout(20*time.Second))
+	_, got := mustQueue(t, within(t), mutexMaker(second, path))
 	cut := time.Now()
 	p.cut(t, e, x, leader)
 	var next acquired

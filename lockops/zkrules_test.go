@@ -42,12 +42,12 @@ func TestZ8_ManyWaitsSetOneWatch(t *testing.T) {
 		s := zkSession(t, server.Addr)
 		for range 20 {
 			ctx, cancel := context.WithCancel(within(t))
-			_, got := queueUp(t, ctx, mutexOn(s, path))
+			_, got := mustQueue(t, ctx, mutexMaker(s, path))
 			cancel()
 			must.Be(t, (<-got).err, context.Canceled)
 		}
 		must.Equal(t, len(watchedBy(t, server, s)), 1, "watches")
-		_, got := queueUp(t, within(t), mutexOn(s, path))
+		_, got := mustQueue(t, within(t), mutexMaker(s, path))
 		release(t, holder)
 		release(t, granted(t, got))
 		must.Become(t, "no watch is left", func() bool { return len(watchedBy(t, server, s)) == 0 })
@@ -90,11 +90,12 @@ func TestZ22_ReadersAreGrantedTogether(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	s := zkSession(t, server.Addr)
-	w := acquire(t, writer(s, "/lock"))
+	w := acquire(t, reentrantWriter(s, "/lock"))
 	behind := make(chan lockops.Queue, 100)
 	var waiting []<-chan acquired
+	told := lockops.OnBehind(func(q lockops.Queue) { behind <- q })
 	for range 5 {
-		_, got := queueUp(t, within(t), side(s, "/lock", 'r', lockops.OnBehind(func(q lockops.Queue) { behind <- q })))
+		_, got := mustQueue(t, within(t), reentrantMaker(s, "/lock", 'r', told))
 		waiting = append(waiting, got)
 	}
 	release(t, w)
@@ -121,7 +122,7 @@ func TestZ17_ReusedNameIsNotMine(t *testing.T) {
 	look := plain(t, server.Addr)
 	sequential := lockops.WithRecipe("sequential")
 	holder := acquire(t, lockops.NewZKMutex(zkSession(t, server.Addr), "/lock", sequential))
-	name, got := queueUp(t, within(t), mutexOn(zkSession(t, p.addr()), "/lock", sequential))
+	name, got := mustQueue(t, within(t), mutexMaker(zkSession(t, p.addr()), "/lock", sequential))
 	p.blackHole.Store(true)
 	deleteTree(t, look, "/lock")
 	must.Have(look.Create("/lock", nil, 0, zk.WorldACL(zk.PermAll)))(t)
@@ -190,7 +191,8 @@ func TestLostWatchCostsNoTurn(t *testing.T) {
 	t.Parallel()
 	server, p := behindProxy(t)
 	holder := acquire(t, lockops.NewZKMutex(zkSession(t, server.Addr), "/lock"))
-	_, got := queueUp(t, within(t), mutexOn(zkSession(t, p.addr(), lockops.WithSessionTimeout(3*time.Second)), "/lock"))
+	second := zkSession(t, p.addr(), lockops.WithSessionTimeout(3*time.Second))
+	_, got := mustQueue(t, within(t), mutexMaker(second, "/lock"))
 	p.noEvents.Store(true)
 	release(t, holder)
 	release(t, granted(t, got))
@@ -217,7 +219,7 @@ func TestAdoptedConnectionStaysOpen(t *testing.T) {
 		s, conn := adopted(t, server.Addr)
 		release(t, acquire(t, lockops.NewZKMutex(s, path)))
 		h := acquire(t, lockops.NewZKMutex(zkSession(t, server.Addr), path))
-		_, got := queueUp(t, within(t), mutexOn(s, path))
+		_, got := mustQueue(t, within(t), mutexMaker(s, path))
 		release(t, h)
 		granted(t, got)
 		s.Close()
@@ -240,7 +242,7 @@ func TestZ9_EachWatchesItsPredecessor(t *testing.T) {
 		for range 4 {
 			s := zkSession(t, server.Addr)
 			ctx, cancel := context.WithCancel(within(t))
-			name, got := queueUp(t, ctx, mutexOn(s, path))
+			name, got := mustQueue(t, ctx, mutexMaker(s, path))
 			defer func() {
 				cancel()
 				<-got
@@ -276,10 +278,11 @@ func TestALostCreationSparesOtherHolds(t *testing.T) {
 	s := zkSession(t, p.addr())
 	sequential := lockops.WithRecipe("sequential")
 	readers := []*lockops.Hold{
-		acquire(t, reader(s, "/lock", sequential)), acquire(t, reader(zkSession(t, server.Addr), "/lock", sequential)),
+		acquire(t, reentrantReader(s, "/lock", sequential)),
+		acquire(t, reentrantReader(zkSession(t, server.Addr), "/lock", sequential)),
 	}
 	p.cutReply.Store(opCreate)
-	readers = append(readers, acquire(t, reader(s, "/lock", sequential)))
+	readers = append(readers, acquire(t, reentrantReader(s, "/lock", sequential)))
 	for _, h := range readers {
 		must.Be(t, h.Extend(within(t)), nil)
 	}
@@ -292,7 +295,7 @@ func TestCloseLeavesNoWatch(t *testing.T) {
 	eachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper, path string) {
 		s := zkSession(t, server.Addr)
 		acquire(t, lockops.NewZKMutex(s, path))
-		_, got := queueUp(t, within(t), mutexOn(s, path))
+		_, got := mustQueue(t, within(t), mutexMaker(s, path))
 		must.Become(t, "the hold's node is watched", func() bool { return len(watchedBy(t, server, s)) > 0 })
 		id := s.Conn().SessionID()
 		s.Close()

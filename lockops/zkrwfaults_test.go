@@ -20,14 +20,14 @@ func TestZ1_LostCreateReplyOfEachSide(t *testing.T) {
 	eachRW(t, func(t *testing.T, server *servertest.ZooKeeper, path string, recipe lockops.Option) {
 		p := startProxy(t, server.Addr)
 		s := zkSession(t, p.addr())
-		release(t, acquire(t, reader(s, path, recipe))) // creates the directory
+		release(t, acquire(t, reentrantReader(s, path, recipe))) // creates the directory
 		for _, mode := range []byte("rw") {
 			p.cutReply.Store(opCreate)
-			h := acquire(t, side(s, path, mode, recipe)())
+			h := acquire(t, reentrantMaker(s, path, mode, recipe)())
 			must.Same(t, children(t, server, path), []string{h.Name()}, "nodes")
 			if mode == 'w' {
 				p.cutReply.Store(opCreate)
-				r := must.Have(reader(s, path, recipe).Acquire(h.Context()))(t)
+				r := must.Have(reentrantReader(s, path, recipe).Acquire(h.Context()))(t)
 				must.Equal(t, len(children(t, server, path)), 2, "nodes")
 				p.cutReply.Store(opDelete)
 				defer release(t, r)
@@ -43,20 +43,20 @@ func TestZ5_AWritersNodeIsDeleted(t *testing.T) {
 	eachRW(t, func(t *testing.T, server *servertest.ZooKeeper, path string, recipe lockops.Option) {
 		for _, before := range []bool{false, true} {
 			s := zkSession(t, server.Addr)
-			w := acquire(t, writer(s, path, recipe))
+			w := acquire(t, reentrantWriter(s, path, recipe))
 			var r *lockops.Hold
 			if before {
-				r = must.Have(reader(s, path, recipe).Acquire(w.Context()))(t)
+				r = must.Have(reentrantReader(s, path, recipe).Acquire(w.Context()))(t)
 			}
 			must.Succeed(t, plain(t, server.Addr).Delete(path+"/"+w.Name(), -1))
 			if !before {
-				_, err := reader(s, path, recipe).Acquire(w.Context())
+				_, err := reentrantReader(s, path, recipe).Acquire(w.Context())
 				must.Be(t, err, lockops.ErrLost, "a read inside a write without a node")
 			}
 			<-w.Context().Done()
 			must.Be(t, w.Release(within(t)), lockops.ErrLost, "release of the write")
 			if before {
-				refused(t, writer(s, path, recipe), lockops.ErrHeld, "TryAcquire of a write during the read")
+				refused(t, reentrantWriter(s, path, recipe), lockops.ErrHeld, "TryAcquire of a write during the read")
 				release(t, r)
 			}
 			becomeEmpty(t, server, path)
@@ -68,9 +68,9 @@ func TestZ11_CancelledReadInsideOfAWrite(t *testing.T) {
 	eachRW(t, func(t *testing.T, server *servertest.ZooKeeper, path string, recipe lockops.Option) {
 		s := zkSession(t, server.Addr)
 		for range 40 {
-			w := acquire(t, writer(s, path, recipe))
+			w := acquire(t, reentrantWriter(s, path, recipe))
 			ctx, cancel := context.WithTimeout(w.Context(), time.Duration(rand.N(1500))*time.Microsecond)
-			r, err := reader(s, path, recipe).Acquire(ctx)
+			r, err := reentrantReader(s, path, recipe).Acquire(ctx)
 			cancel()
 			must.Succeed(t, context.Cause(w.Context()))
 			release(t, w)
@@ -86,10 +86,10 @@ func TestZ13_ReaderLossPrecedesNextWriter(t *testing.T) {
 	eachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper, path string) {
 		p := startProxy(t, server.Addr)
 		s := zkSession(t, p.addr(), lockops.WithSessionTimeout(6*time.Second))
-		w := acquire(t, writer(s, path))
-		h := must.Have(reader(s, path).Acquire(w.Context()))(t)
+		w := acquire(t, reentrantWriter(s, path))
+		h := must.Have(reentrantReader(s, path).Acquire(w.Context()))(t)
 		release(t, w)
-		lossPrecedesGrant(t, p, h, side(zkSession(t, server.Addr), path, 'w'))
+		lossPrecedesGrant(t, p, h, reentrantMaker(zkSession(t, server.Addr), path, 'w'))
 	})
 }
 
@@ -145,7 +145,7 @@ func (u *inUse) leave(mode byte) {
 // visit tries to acquire the lock once in a random way, and returns the number of grants.
 func (u *inUse) visit(t testing.TB, s *lockops.ZKSession, path string, recipe lockops.Option) int {
 	mode := "rrw"[rand.N(3)]
-	l := side(s, path, mode, recipe)()
+	l := reentrantMaker(s, path, mode, recipe)()
 	ctx := limited(t, time.Duration(rand.N(60)+1)*time.Millisecond)
 	take := l.Acquire
 	switch rand.N(4) {
@@ -164,7 +164,7 @@ func (u *inUse) visit(t testing.TB, s *lockops.ZKSession, path string, recipe lo
 	}
 	u.enter(t, mode)
 	if mode == 'w' && rand.N(2) == 0 {
-		r, err := reader(s, path, recipe).Acquire(h.Context())
+		r, err := reentrantReader(s, path, recipe).Acquire(h.Context())
 		if err != nil {
 			t.Error(err)
 		} else {

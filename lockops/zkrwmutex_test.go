@@ -27,9 +27,8 @@ func eachRW(t *testing.T, f func(t *testing.T, server *servertest.ZooKeeper, pat
 	})
 }
 
-// side returns a constructor of the read (r) or write (w) side of a re-entrant lock, for queueUp. reader and writer make
-// one.
-func side(s *lockops.ZKSession, path string, mode byte, opts ...lockops.Option) func(...lockops.Option) lockops.Locker {
+// reentrantMaker makes the read (r) or write (w) side of a lock WithReentry.
+func reentrantMaker(s *lockops.ZKSession, path string, mode byte, opts ...lockops.Option) maker {
 	return func(more ...lockops.Option) lockops.Locker {
 		m := lockops.NewZKRWMutex(s, path, slices.Concat(opts, more, []lockops.Option{lockops.WithReentry()})...)
 		if mode == 'r' {
@@ -39,12 +38,12 @@ func side(s *lockops.ZKSession, path string, mode byte, opts ...lockops.Option) 
 	}
 }
 
-func reader(s *lockops.ZKSession, path string, opts ...lockops.Option) lockops.Locker {
-	return side(s, path, 'r', opts...)()
+func reentrantReader(s *lockops.ZKSession, path string, opts ...lockops.Option) lockops.Locker {
+	return reentrantMaker(s, path, 'r', opts...)()
 }
 
-func writer(s *lockops.ZKSession, path string, opts ...lockops.Option) lockops.Locker {
-	return side(s, path, 'w', opts...)()
+func reentrantWriter(s *lockops.ZKSession, path string, opts ...lockops.Option) lockops.Locker {
+	return reentrantMaker(s, path, 'w', opts...)()
 }
 
 // Contenders arrive one after the other, and all current holders leave together.
@@ -76,17 +75,17 @@ func come(t *testing.T, sessions []*lockops.ZKSession, path, modes string, hold 
 	t.Helper()
 	results := make([]<-chan acquired, len(modes))
 	for i := range modes {
-		l := side(sessions[i%2], path, modes[i], recipe)
+		l := reentrantMaker(sessions[i%2], path, modes[i], recipe)
 		if strings.ContainsRune(hold[0], rune('0'+i)) {
 			got := make(chan acquired, 1)
 			got <- acquired{h: acquire(t, l())}
 			results[i] = got
 			continue
 		}
-		_, results[i] = queueUp(t, within(t), l)
+		_, results[i] = mustQueue(t, within(t), l)
 	}
 	for _, mode := range "rw" {
-		h, err := side(sessions[0], path, byte(mode), recipe)().TryAcquire(within(t))
+		h, err := reentrantMaker(sessions[0], path, byte(mode), recipe)().TryAcquire(within(t))
 		must.Equal(t, err == nil, strings.ContainsRune(tries, mode), modes, "TryAcquire of", string(mode), "succeeds")
 		releaseUnless(t, h, err, lockops.ErrHeld)
 	}
@@ -117,17 +116,17 @@ func come(t *testing.T, sessions []*lockops.ZKSession, path, modes string, hold 
 func TestZ9_ReadersWatchAWriter(t *testing.T) {
 	eachRW(t, func(t *testing.T, server *servertest.ZooKeeper, path string, recipe lockops.Option) {
 		const modes = "rwrwrr"
-		watches := []int{-1, 0, 1, 2, 3, 3}
+		watches := []int{-1, 0, 1, 2, 3, 3}          // the last writer before a reader
 		if strings.HasSuffix(t.Name(), "/curator") { // InterProcessReadWriteLock.readLockPredicate
-			watches = []int{-1, 0, 1, 2, 1, 1}
+			watches = []int{-1, 0, 1, 2, 1, 1} // the first writer
 		}
 		var names []string
 		var sessions []*lockops.ZKSession
 		var results []<-chan acquired
-		first := acquire(t, writer(zkSession(t, server.Addr), path, recipe)) // so that all of them wait at first
+		first := acquire(t, reentrantWriter(zkSession(t, server.Addr), path, recipe)) // so that all of them wait at first
 		for i := range modes {
 			s := zkSession(t, server.Addr)
-			n, got := queueUp(t, within(t), side(s, path, modes[i], recipe))
+			n, got := mustQueue(t, within(t), reentrantMaker(s, path, modes[i], recipe))
 			names, sessions, results = append(names, n), append(sessions, s), append(results, got)
 		}
 		release(t, first)
@@ -149,19 +148,19 @@ func TestZ9_ReadersWatchAWriter(t *testing.T) {
 func TestZ20_ReadInsideOfAWrite(t *testing.T) {
 	eachRW(t, func(t *testing.T, server *servertest.ZooKeeper, path string, recipe lockops.Option) {
 		s := zkSession(t, server.Addr)
-		w := acquire(t, writer(s, path, recipe))
-		_, second := queueUp(t, within(t), side(zkSession(t, server.Addr), path, 'w', recipe))
-		_, behind := queueUp(t, within(t), side(zkSession(t, server.Addr), path, 'r', recipe))
+		w := acquire(t, reentrantWriter(s, path, recipe))
+		_, second := mustQueue(t, within(t), reentrantMaker(zkSession(t, server.Addr), path, 'w', recipe))
+		_, behind := mustQueue(t, within(t), reentrantMaker(zkSession(t, server.Addr), path, 'r', recipe))
 		written, _ := w.Token()
 
-		r := must.Have(reader(s, path, recipe).Acquire(w.Context()))(t)
+		r := must.Have(reentrantReader(s, path, recipe).Acquire(w.Context()))(t)
 		must.True(t, r.Name() != w.Name() && slices.Contains(children(t, server, path), r.Name()), r.Name(), "is not a separate node")
 		token, _ := r.Token()
 		must.Equal(t, token, written, "the read's token")
-		again := must.Have(reader(s, path, recipe).TryAcquire(w.Context()))(t)
+		again := must.Have(reentrantReader(s, path, recipe).TryAcquire(w.Context()))(t)
 		must.Equal(t, again.Name(), r.Name(), "a second read inside the write")
 		release(t, again)
-		inner := must.Have(writer(s, path, recipe).Acquire(r.Context()))(t)
+		inner := must.Have(reentrantWriter(s, path, recipe).Acquire(r.Context()))(t)
 		must.Equal(t, inner.Name(), w.Name(), "a write inside the read inside the write")
 		release(t, inner)
 
@@ -169,9 +168,9 @@ func TestZ20_ReadInsideOfAWrite(t *testing.T) {
 		must.Succeed(t, context.Cause(r.Context()))
 		must.Be(t, r.Extend(within(t)), nil)
 		for _, mode := range []byte("rw") {
-			refused(t, side(s, path, mode, recipe)(), lockops.ErrHeld, mode, "during the read, with a writer waiting")
+			refused(t, reentrantMaker(s, path, mode, recipe)(), lockops.ErrHeld, mode, "during the read, with a writer waiting")
 		}
-		_, err := writer(s, path, recipe).Acquire(r.Context())
+		_, err := reentrantWriter(s, path, recipe).Acquire(r.Context())
 		must.Be(t, err, lockops.ErrUpgrade, "a write inside the remaining read")
 		must.Equal(t, len(second)+len(behind), 0, "grants to other clients during the read")
 		release(t, r)
@@ -206,15 +205,15 @@ func TestZ21_EachSideReenters(t *testing.T) {
 		s := zkSession(t, server.Addr)
 		for _, mode := range []byte("rw") {
 			path := servertest.UniquePath(t)
-			l := side(s, path, mode)
+			l := reentrantMaker(s, path, mode)
 			outer := acquire(t, l())
 			inner := must.Have(l().Acquire(outer.Context()))(t)
 			must.Equal(t, inner.Name(), outer.Name(), "re-entered hold")
 			must.Same(t, children(t, server, path), []string{outer.Name()}, "nodes")
 			release(t, outer)
-			refused(t, writer(s, path), lockops.ErrHeld, mode, "TryAcquire of a write during the inner hold")
+			refused(t, reentrantWriter(s, path), lockops.ErrHeld, mode, "TryAcquire of a write during the inner hold")
 			release(t, inner)
-			release(t, acquire(t, writer(s, path)))
+			release(t, acquire(t, reentrantWriter(s, path)))
 		}
 	})
 }
@@ -223,9 +222,9 @@ func TestZ21_EachSideReenters(t *testing.T) {
 func TestZ20_ManyReadsInsideOfAWrite(t *testing.T) {
 	eachRW(t, func(t *testing.T, server *servertest.ZooKeeper, path string, recipe lockops.Option) {
 		s := zkSession(t, server.Addr)
-		l := reader(s, path, recipe)
+		l := reentrantReader(s, path, recipe)
 		for range 5 {
-			w := acquire(t, writer(s, path, recipe))
+			w := acquire(t, reentrantWriter(s, path, recipe))
 			done := make(chan error, 8)
 			for range cap(done) {
 				go func() {
@@ -269,7 +268,7 @@ func TestIncompatibleLockKindsAreRefused(t *testing.T) {
 			lock := func(words string) lockops.Locker {
 				kind, recipe, _ := strings.Cut(words, " ")
 				if kind == "rw" {
-					return reader(s, path, lockops.WithRecipe(recipe))
+					return reentrantReader(s, path, lockops.WithRecipe(recipe))
 				}
 				return lockops.NewZKMutex(s, path, lockops.WithRecipe(recipe))
 			}
@@ -293,9 +292,9 @@ func TestIncompatibleLockKindsAreRefused(t *testing.T) {
 func TestKazooMutexQueuesWithReaders(t *testing.T) {
 	eachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper, path string) {
 		s, kazoo := zkSession(t, server.Addr), lockops.WithRecipe("kazoo")
-		r := acquire(t, reader(s, path, kazoo))
-		_, mutex := queueUp(t, within(t), mutexOn(s, path, kazoo))
-		_, second := queueUp(t, within(t), side(s, path, 'r', kazoo))
+		r := acquire(t, reentrantReader(s, path, kazoo))
+		_, mutex := mustQueue(t, within(t), mutexMaker(s, path, kazoo))
+		_, second := mustQueue(t, within(t), reentrantMaker(s, path, 'r', kazoo))
 		release(t, r)
 		h := granted(t, mutex)
 		must.Equal(t, len(second), 0, "readers granted next to the mutex")
@@ -313,11 +312,14 @@ func TestRecipesWithoutReadersAreRefused(t *testing.T) {
 		lock  lockops.Locker
 		words []string
 	}{
-		{reader(s, "/a", lockops.WithRecipe("go-zookeeper")), append(rwRecipes(), "go-zookeeper", "read-write lock")},
-		{writer(s, "/a", lockops.WithRecipe("hbase")), []string{"hbase", "curator"}},
+		{
+			reentrantReader(s, "/a", lockops.WithRecipe("go-zookeeper")),
+			append(rwRecipes(), "go-zookeeper", "read-write lock"),
+		},
+		{reentrantWriter(s, "/a", lockops.WithRecipe("hbase")), []string{"hbase", "curator"}},
 		{lockops.NewZKMutex(s, "/a", lockops.WithRecipe("madelson")), []string{"madelson", "mutex", "curator", "go-zookeeper"}},
-		{reader(s, "/a", lockops.WithRecipe("nobody's")), []string{"nobody's"}},
-		{reader(s, "/a/"), []string{"/a/", "slash"}},
+		{reentrantReader(s, "/a", lockops.WithRecipe("nobody's")), []string{"nobody's"}},
+		{reentrantReader(s, "/a/"), []string{"/a/", "slash"}},
 	} {
 		for _, try := range []func(context.Context) (*lockops.Hold, error){tt.lock.Acquire, tt.lock.TryAcquire} {
 			_, err := try(within(t))

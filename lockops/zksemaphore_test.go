@@ -90,8 +90,10 @@ func TestZKSemaphoreWaitsAndTries(t *testing.T) {
 		must.Equal(t, len(children(t, server, leases)), 2, "permits after TryAcquire")
 		places := make(chan lockops.Queue, 100)
 		note := lockops.OnBehind(func(q lockops.Queue) { places <- q })
-		_, first := queueUp(t, within(t), func(more ...lockops.Option) lockops.Locker { return semaphore(append(more, note)...) })
-		_, second := queueUp(t, within(t), semaphore)
+		_, first := mustQueue(t, within(t), func(more ...lockops.Option) lockops.Locker {
+			return semaphore(append(more, note)...)
+		})
+		_, second := mustQueue(t, within(t), semaphore)
 		place := lockops.Await(t, "the first waiter's place", places)
 		must.True(t, place.Position == 1 && place.Holder != "", "the first waiter's place", place)
 		release(t, two)
@@ -123,8 +125,8 @@ func TestSemaphoreQueuesWithPeers(t *testing.T) {
 		peer.Send(t, "semaphore", "one", path, "2")
 		peer.Expect(t, "acquired semaphore one")
 		ours := acquire(t, semaphore())
-		_, waiting := queueUp(t, within(t), semaphore) // our waiter
-		peer.Send(t, "semaphore", "two", path, "2")    // their waiter, behind ours
+		_, waiting := mustQueue(t, within(t), semaphore) // our waiter
+		peer.Send(t, "semaphore", "two", path, "2")      // their waiter, behind ours
 		must.Become(t, "both queue", func() bool { return len(children(t, server, queue)) == 2 })
 		must.Equal(t, len(waiting), 0, "grants of a third permit")
 		peer.Send(t, "close", "one")
@@ -177,8 +179,8 @@ func TestSemaphoreSurvivesDeletedWaiterNode(t *testing.T) {
 		s := zkSession(t, server.Addr)
 		semaphore := semaphoreOn(s, path, 1, recipe)
 		h := acquire(t, semaphore())
-		_, first := queueUp(t, within(t), semaphore)
-		_, second := queueUp(t, within(t), semaphore)
+		_, first := mustQueue(t, within(t), semaphore)
+		_, second := mustQueue(t, within(t), semaphore)
 		oldest := slices.MinFunc(children(t, server, queue), func(a, b string) int {
 			return strings.Compare(a[len(a)-10:], b[len(b)-10:])
 		})

@@ -60,7 +60,7 @@ func watchedBySession(t testing.TB, server *servertest.ZooKeeper, id int64) (pat
 	return paths
 }
 
-func mutexOn(s *lockops.ZKSession, path string, opts ...lockops.Option) maker {
+func mutexMaker(s *lockops.ZKSession, path string, opts ...lockops.Option) maker {
 	return func(more ...lockops.Option) lockops.Locker {
 		return lockops.NewZKMutex(s, path, append(more, opts...)...)
 	}
