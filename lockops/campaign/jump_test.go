@@ -15,9 +15,12 @@ import (
 	"github.com/lockscope/lockscope/lockops"
 )
 
-// onClock runs f with an ensemble inside the process, on a clock that jumps, where durations depend
-// only on the code. session makes a session on one member, which ends with the test.
-func onClock(t *testing.T, f func(t *testing.T, e *zkserver.Ensemble, n *network, session func(addr string) *lockops.ZKSession)) {
+// onFakeClock runs f in a synctest bubble with an ensemble. Waits take no time there, and durations depend only on the
+// code. session makes a session on one member, which ends with the test.
+func onFakeClock(t *testing.T,
+	f func(t *testing.T, e *zkserver.Ensemble, n *network, session func(addr string) *lockops.ZKSession),
+) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork()
 		e := n.startEnsemble(t)
@@ -41,12 +44,12 @@ func (n *network) startEnsemble(t *testing.T) *zkserver.Ensemble {
 // An Acquire on a hanging server returns soon after its context ends, and its request is undone in
 // the background.
 func TestAcquireReturnsSoonOnHungServer(t *testing.T) {
-	onClock(t, func(t *testing.T, _ *zkserver.Ensemble, n *network, session func(addr string) *lockops.ZKSession) {
+	onFakeClock(t, func(t *testing.T, _ *zkserver.Ensemble, n *network, session func(addr string) *lockops.ZKSession) {
 		m := lockops.NewZKMutex(session(member1), "/lock")
 		h, err := m.Acquire(t.Context())
 		must.Succeed(t, err)
 		must.Succeed(t, h.Release(t.Context()))
-		n.hold(member1, true)
+		n.stall(member1)
 		const wait = simTick
 		ctx, cancel := context.WithTimeout(t.Context(), wait)
 		defer cancel()
@@ -55,7 +58,7 @@ func TestAcquireReturnsSoonOnHungServer(t *testing.T) {
 		late := time.Since(start) - wait
 		must.Be(t, err, context.DeadlineExceeded)
 		must.True(t, late <= 100*time.Millisecond, "returned", late, "after its context had ended")
-		n.hold(member1, false)
+		n.resume(member1)
 	})
 }
 
@@ -63,19 +66,19 @@ func TestAcquireReturnsSoonOnHungServer(t *testing.T) {
 // show the leader that the session is alive, and the follower that would report it is cut off first.
 func TestSilenceBeforeGrantShortensHold(t *testing.T) {
 	for silence := time.Duration(0); silence < simTimeout; silence += simTick / 4 {
-		onClock(t, func(t *testing.T, e *zkserver.Ensemble, n *network, session func(addr string) *lockops.ZKSession) {
+		onFakeClock(t, func(t *testing.T, e *zkserver.Ensemble, n *network, session func(addr string) *lockops.ZKSession) {
 			first, second := session(member2), session(member1)
 			m := lockops.NewZKMutex(first, "/lock")
 			h, err := m.Acquire(t.Context())
 			must.Succeed(t, err)
 			must.Succeed(t, h.Release(t.Context()))
 			time.Sleep(simTimeout + simTick/8) // to between two ticks of the leader, idle except for pings
-			n.hold(member2, true)
+			n.stall(member2)
 			time.Sleep(silence)
-			n.hold(member2, false)
+			n.resume(member2)
 			h, err = m.Acquire(t.Context())
 			must.Succeed(t, err)
-			e.Cut(1, true, false)
+			e.Cut(1, true, false) // its messages to the leader
 			next := must.Have(lockops.NewZKMutex(second, "/lock").Acquire(t.Context()))(t)
 			if h.Context().Err() == nil {
 				deadline, _ := h.Deadline()
@@ -114,7 +117,7 @@ func TestSlowAnswersGrantOrEnd(t *testing.T) {
 		{"all", 0, all, true, 3 * simTimeout, 3 * simTimeout},
 		{"all, too much,", 0, most, false, 4 * simTimeout, 9 * simTimeout},
 	} {
-		onClock(t, func(t *testing.T, e *zkserver.Ensemble, n *network, _ func(addr string) *lockops.ZKSession) {
+		onFakeClock(t, func(t *testing.T, e *zkserver.Ensemble, n *network, _ func(addr string) *lockops.ZKSession) {
 			var late atomic.Int64
 			dial := func(ctx context.Context, network, addr string) (net.Conn, error) {
 				conn, err := n.dial(ctx, network, addr)
@@ -149,8 +152,8 @@ func TestSlowAnswersGrantOrEnd(t *testing.T) {
 }
 
 // A waiter checks the queue right after a reconnect, since its watch ended with the old connection.
-func TestWatchEndsWithItsConnection(t *testing.T) {
-	onClock(t, func(t *testing.T, _ *zkserver.Ensemble, n *network, session func(addr string) *lockops.ZKSession) {
+func TestReconnectedWaiterChecksTheQueue(t *testing.T) {
+	onFakeClock(t, func(t *testing.T, _ *zkserver.Ensemble, n *network, session func(addr string) *lockops.ZKSession) {
 		first, second := session(member1), session(member2)
 		h := must.Have(lockops.NewZKMutex(first, "/lock").Acquire(t.Context()))(t)
 		waits, granted := make(chan struct{}, 1), make(chan error, 1)
@@ -160,10 +163,10 @@ func TestWatchEndsWithItsConnection(t *testing.T) {
 			granted <- err
 		}()
 		<-waits
-		n.hold(member2, true)
-		n.cut(member2, false)
+		n.stall(member2)
+		n.cut(member2)
 		must.Succeed(t, h.Release(t.Context()))
-		n.hold(member2, false)
+		n.resume(member2)
 		start := time.Now()
 		must.Succeed(t, <-granted)
 		took := time.Since(start) // three timeouts without the check

@@ -34,10 +34,10 @@ func (a address) String() string  { return string(a) }
 
 type listener struct {
 	address
-	conns  chan net.Conn
-	closed context.Context
-	close  context.CancelFunc
-	held   bool // its connections deliver nothing
+	conns   chan net.Conn
+	closed  context.Context
+	close   context.CancelFunc
+	stalled bool // its connections deliver nothing
 }
 
 func (n *network) listen(addr string) *listener {
@@ -87,27 +87,33 @@ func (n *network) dial(ctx context.Context, _, addr string) (net.Conn, error) {
 	return &memConn{n, p, toClient}, nil
 }
 
-// hold stops data to and from a listener, or lets it pass again.
-func (n *network) hold(addr string, held bool) {
+// stall stops all data to and from a listener.
+func (n *network) stall(addr string) { n.setStalled(addr, true) }
+
+// resume lets stalled data pass again.
+func (n *network) resume(addr string) { n.setStalled(addr, false) }
+
+func (n *network) setStalled(addr string, stalled bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.listeners[addr].held = held
+	n.listeners[addr].stalled = stalled
 	n.changed.Broadcast()
 }
 
-// cut ends the connections with a listener. With lose it waits for the next write and drops it, so
-// that a request is executed but its answer is lost.
-func (n *network) cut(addr string, lose bool) {
+// cut ends the connections with a listener.
+func (n *network) cut(addr string) { n.each(addr, n.end) }
+
+// loseAnswer drops the next answer on each connection with a listener, and ends the connection. The
+// answer's request is executed.
+func (n *network) loseAnswer(addr string) { n.each(addr, func(p *pair) { p.lose = true }) }
+
+// each calls do for the connections with a listener.
+func (n *network) each(addr string, do func(p *pair)) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for p := range n.pairs {
-		if p.listener != n.listeners[addr] {
-			continue
-		}
-		if lose {
-			p.lose = true
-		} else {
-			n.end(p)
+		if p.listener == n.listeners[addr] {
+			do(p)
 		}
 	}
 }
@@ -152,7 +158,7 @@ func (c *memConn) Read(p []byte) (int, error) {
 			return 0, os.ErrDeadlineExceeded
 		case c.pair.closed:
 			return 0, io.EOF
-		case len(s.buf) > 0 && !c.pair.listener.held:
+		case len(s.buf) > 0 && !c.pair.listener.stalled:
 			n := copy(p, s.buf)
 			s.buf = s.buf[n:]
 			return n, nil

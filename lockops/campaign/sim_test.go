@@ -111,7 +111,7 @@ func simulate(t *testing.T, seed uint64, reports bool) counts {
 	s.rage(ctx)
 	s.ensemble.Heal()
 	for _, addr := range simMembers {
-		s.net.hold(addr, false)
+		s.net.resume(addr)
 	}
 	work.Wait()
 	s.nothingLeft()
@@ -146,21 +146,25 @@ func (s *sim) rage(ctx context.Context) {
 		case 3:
 			s.ensemble.Lag(follower, time.Duration(s.random.Int64N(int64(simTick))))
 		case 4:
-			s.net.hold(addr, true)
+			s.net.stall(addr)
 		case 5:
-			s.net.cut(addr, s.random.IntN(2) == 0)
+			if s.random.IntN(2) == 0 {
+				s.net.loseAnswer(addr)
+			} else {
+				s.net.cut(addr)
+			}
 		case 6: // only in simForced
 			s.force(rand.New(rand.NewPCG(s.random.Uint64(), 6)))
 			continue
 		case 7:
 			for _, a := range simMembers {
-				s.net.hold(a, true)
+				s.net.stall(a)
 			}
 		}
 		pause(3 * simTimeout / 2)
 		s.ensemble.Heal()
 		for _, a := range simMembers {
-			s.net.hold(a, false)
+			s.net.resume(a)
 		}
 	}
 }

@@ -139,7 +139,7 @@ func TestOnlyRecentDeletionsExcuse(t *testing.T) {
 // A lagging member grants the lock to a waiter whose node was deleted, after a grant with a newer
 // token. The waiter notices the loss once the member has caught up (docs/locks.md, operators).
 func TestWaiterRemovedDuringLagIsNotified(t *testing.T) {
-	onClock(t, func(t *testing.T, e *zkserver.Ensemble, _ *network, session func(addr string) *lockops.ZKSession) {
+	onFakeClock(t, func(t *testing.T, e *zkserver.Ensemble, _ *network, session func(addr string) *lockops.ZKSession) {
 		const lag = simTick / 2
 		grants := make(chan *lockops.Hold, 3)
 		var names []string
