@@ -68,11 +68,12 @@ func TestClusterIsReadPerNode(t *testing.T) {
 	mine, _ := keyOn(t, c, nodes[0])
 	for _, key := range []string{theirs, mine} {
 		must.Succeed(t, c.Set(ctx, key, "x", 0).Err())
-		v.Await("pushed by its node", holder(v, key, "x"))
+		v.Await("pushed by its node", heldBy(v, key, "x"))
 	}
 	dead.Kill(t)
 	v.Await("the dead node's slots unknown, the backend degraded", func() bool {
-		return v.Backend.State == inspect.Degraded && strings.Contains(v.Backend.Error, dead.Addr) && state(v, theirs, inspect.StateUnknown)()
+		return v.Backend.State == inspect.Degraded && strings.Contains(v.Backend.Error, dead.Addr) &&
+			inState(v, theirs, inspect.StateUnknown)()
 	})
 	v.Peek(func() {
 		if l := v.Locks[mine]; l.State != inspect.StateHeld || l.Masters[0].Addr != nodes[0].Addr {
@@ -130,7 +131,7 @@ func TestASlotThatMigratesIsFollowed(t *testing.T) {
 	must.Succeed(t, c.Set(ctx, key, "x", 0).Err())
 	cfg := oneMaster(redis.UniversalOptions{Addrs: []string{nodes[0].Addr}, IsClusterMode: true})
 	v := watch(t, cfg)
-	v.Await("held", holder(v, key, "x"))
+	v.Await("held", heldBy(v, key, "x"))
 	m := migrate(t, slot, nodes[0], nodes[1])
 	host, port, _ := net.SplitHostPort(nodes[1].Addr)
 	run(t, m.from, fmt.Sprintf("MIGRATE %s %s %s 0 60000", host, port, key))
@@ -145,7 +146,9 @@ func TestASlotThatMigratesIsFollowed(t *testing.T) {
 	})
 	m.finish()
 	must.Succeed(t, c.Set(ctx, key, "y", time.Hour).Err())
-	v.Await("held on the new node", func() bool { return holder(v, key, "y")() && v.Locks[key].Masters[0].Addr == nodes[1].Addr })
+	v.Await("held on the new node", func() bool {
+		return heldBy(v, key, "y")() && v.Locks[key].Masters[0].Addr == nodes[1].Addr
+	})
 }
 
 // movingSlot is a cluster slot in migration: each node has some of its keys.

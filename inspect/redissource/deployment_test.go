@@ -32,7 +32,7 @@ func TestReplacedMasterIsAbandoned(t *testing.T) {
 	sentinel, master, replica := servertest.StartRedisSentinel(t)
 	set(t, master, "lock:a", "x", 0)
 	v := watch(t, oneMaster(redis.UniversalOptions{Addrs: []string{sentinel}, MasterName: servertest.SentinelMaster}))
-	v.Await("held", holder(v, "lock:a", "x"))
+	v.Await("held", heldBy(v, "lock:a", "x"))
 	must.Succeed(t, master.Client(t).Wait(context.Background(), 1, time.Minute).Err())
 	c := redis.NewSentinelClient(&redis.Options{Addr: sentinel})
 	defer c.Close()
@@ -41,7 +41,7 @@ func TestReplacedMasterIsAbandoned(t *testing.T) {
 		return v.Backend.Servers[0].Addr == replica.Addr && v.Gap != nil && v.Gap.Until.After(v.Gap.From)
 	})
 	set(t, replica, "lock:a", "z", 0)
-	v.Await("the new master's key", holder(v, "lock:a", "z"))
+	v.Await("the new master's key", heldBy(v, "lock:a", "z"))
 }
 
 func TestASocketIsReadByPush(t *testing.T) {
@@ -50,7 +50,7 @@ func TestASocketIsReadByPush(t *testing.T) {
 	m := servertest.StartRedis(t, "--unixsocket", path)
 	v := watchPushed(t, oneMaster(redis.UniversalOptions{Addrs: []string{path}}))
 	set(t, m, "lock:a", "x", 0)
-	v.Await("held", holder(v, "lock:a", "x"))
+	v.Await("held", heldBy(v, "lock:a", "x"))
 	v.Await("its name", func() bool { return v.Backend.Servers[0].Addr == path })
 }
 
@@ -163,7 +163,7 @@ func TestSentinelMasterShowsOwnAddress(t *testing.T) {
 	}
 	cfg.Masters[0].MasterName = servertest.SentinelMaster
 	w := watchPushed(t, cfg)
-	w.Await("held", state(w, "lock:a", inspect.StateHeld))
+	w.Await("held", inState(w, "lock:a", inspect.StateHeld))
 	must.Succeed(t, master.Client(t).Wait(context.Background(), 1, time.Minute).Err())
 	master.Kill(t)
 	w.Await("down, with the master's address", func() bool { return w.Backend.State == inspect.Down && strings.Contains(w.Backend.Error, master.Addr) })
@@ -173,7 +173,7 @@ func TestSentinelMasterShowsOwnAddress(t *testing.T) {
 	})
 	awaitPush(w)
 	set(t, replica, "lock:a", "z", 0)
-	w.Await("the new master's key", holder(w, "lock:a", "z"))
+	w.Await("the new master's key", heldBy(w, "lock:a", "z"))
 }
 
 func TestSeveralServersBehindOneAddress(t *testing.T) {

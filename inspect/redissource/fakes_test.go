@@ -29,6 +29,8 @@ func answers(m *servertest.Redis, answer func(c *server.Peer, command string) bo
 	})
 }
 
+// A key is read when its master pushes it, and all keys after a flush. A master that pushes more than the budget allows
+// is polled instead.
 func TestTrackedKeysAreReadWhenPushed(t *testing.T) {
 	t.Parallel()
 	var tracking atomic.Pointer[server.Peer]
@@ -53,12 +55,12 @@ func TestTrackedKeysAreReadWhenPushed(t *testing.T) {
 			w.Flush()
 		})
 	}
-	cfg := pushConfig(m)
+	cfg := onlyPushes(m)
 	cfg.Timeout, cfg.Budget.Pushes = 5*time.Second, 10
 	v := watchPushed(t, cfg)
 	set(t, m, "lock:a", "x", time.Minute)
 	push("lock:a", "other")
-	v.Await("pushed", holder(v, "lock:a", "x"))
+	v.Await("pushed", heldBy(v, "lock:a", "x"))
 	v.Await("heartbeats in the cost", func() bool {
 		cost, s := v.Backend.Cost, v.Backend.Servers[0]
 		return cost.Heartbeats > 0 && s.Heartbeats == cost.Heartbeats && s.Requests == cost.Requests && cost.Requests > 0
@@ -72,8 +74,8 @@ func TestTrackedKeysAreReadWhenPushed(t *testing.T) {
 	push(make([]string, 10)...) // fewer than the burst of two seconds
 	set(t, m, "lock:b", "x", 0)
 	push("lock:b")
-	v.Await("within the rate", holder(v, "lock:b", "x"))
-	push(make([]string, 40)...)
+	v.Await("within the rate", heldBy(v, "lock:b", "x"))
+	push(make([]string, 40)...) // more than the burst
 	push("lock:b")
 	v.Await("too many pushes", func() bool {
 		why := unseenOf(v.Backend.Unseen, inspect.AspectChanges, m.Addr)
@@ -117,13 +119,13 @@ func TestNewClusterNodesAreRead(t *testing.T) {
 	set(t, first, "lock:a", "first", 0) // of slot 6035
 	cfg := oneMaster(redis.UniversalOptions{Addrs: []string{first.Addr}, IsClusterMode: true})
 	v := watch(t, cfg)
-	v.Await("held", holder(v, "lock:a", "first"))
+	v.Await("held", heldBy(v, "lock:a", "first"))
 	v.Await("one node", func() bool {
 		b := v.Backend
 		return b.Topology == inspect.Cluster && len(b.Servers) == 1 && b.State == inspect.Connected
 	})
 	joined.Store(true)
-	v.Await("the second node's key", holder(v, "lock:b", "second"))
+	v.Await("the second node's key", heldBy(v, "lock:b", "second"))
 	v.Peek(func() {
 		must.Equal(t, v.Locks["lock:b"].Masters[0].Addr, second.Addr, "read from")
 		must.Equal(t, v.Locks["lock:a"].Masters[0].Addr, first.Addr, "read from")
@@ -171,7 +173,7 @@ func TestMasterNamedBySentinelIsRead(t *testing.T) {
 		t.Helper()
 		v.Peek(func() { must.Equal(t, v.Locks["lock:a"].Masters[0].Addr, m.Addr, "read from") })
 	}
-	v.Await("held", holder(v, "lock:a", "x"))
+	v.Await("held", heldBy(v, "lock:a", "x"))
 	readFrom(first)
 	v.Await("its address", func() bool {
 		return v.Backend.Servers[0].Addr == first.Addr && v.Backend.Topology == inspect.Sentinel
@@ -183,7 +185,7 @@ func TestMasterNamedBySentinelIsRead(t *testing.T) {
 	first.Stop(t)
 	v.Await("the second master, and a gap", func() bool {
 		replaced := v.Backend.Servers[0].Addr == second.Addr && v.Gap != nil && v.Gap.Until.After(v.Gap.From)
-		return replaced && holder(v, "lock:a", "y")()
+		return replaced && heldBy(v, "lock:a", "y")()
 	})
 	readFrom(second)
 }

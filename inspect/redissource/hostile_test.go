@@ -121,14 +121,14 @@ const symfonyWrite = "__write__"
 // Helper keys come and go without a change of the lock's own key.
 func TestHelperKeyChangesAreSeen(t *testing.T) {
 	m := servertest.StartRedis(t)
-	for mode, cfg := range map[string]redissource.Config{"poll": config(m), "push": pushConfig(m)} {
+	for mode, cfg := range map[string]redissource.Config{"poll": config(m), "push": onlyPushes(m)} {
 		t.Run(mode, func(t *testing.T) {
 			key := "lock:" + servertest.UniqueName(t)
 			v := watch(t, cfg)
 			awaitPass(v, mode == "push")
 			c, ctx := m.Client(t), context.Background()
 			c.HSet(ctx, key, uuidA+":1", 1)
-			v.Await("held", state(v, key, inspect.StateHeld))
+			v.Await("held", inState(v, key, inspect.StateHeld))
 			c.RPush(ctx, "redisson_lock_queue:{"+key+"}", uuidB+":2")
 			v.Await("a dead waiter", func() bool {
 				l := v.Locks[key]
@@ -143,7 +143,7 @@ func TestHelperKeyChangesAreSeen(t *testing.T) {
 			c.Del(ctx, key)
 			c.ZAdd(ctx, key, redis.Z{Score: float64(time.Now().Add(6 * time.Second).UnixMilli()), Member: tokA})
 			v.Await("Symfony's lock", func() bool { l := v.Locks[key]; return l.State == inspect.StateHeld && l.Recipe == "symfony" })
-			v.Await("free by its score, though the key stays", state(v, key, inspect.StateFree))
+			v.Await("free by its score, though the key stays", inState(v, key, inspect.StateFree))
 			c.Del(ctx, key)
 			c.SAdd(ctx, key+".readers", "web_1_"+guid)
 			v.Await("readers", func() bool { l := v.Locks[key+".writer"]; return l != nil && l.State == inspect.StateHeld })

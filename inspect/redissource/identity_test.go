@@ -58,7 +58,7 @@ func TestRedisPyConnectionNameIdentifiesHolder(t *testing.T) {
 	m := servertest.StartRedis(t)
 	v := watch(t, config(m))
 	servertest.StartRedisPy(t, m.Addr, "lock:a", "worker-17").Expect(t, "acquired")
-	v.Await("held", state(v, "lock:a", inspect.StateHeld))
+	v.Await("held", inState(v, "lock:a", inspect.StateHeld))
 	list := must.Have(m.Client(t).ClientList(context.Background()).Result())(t)
 	addr := regexp.MustCompile(`addr=(\S+) .* name=worker-17 `).FindStringSubmatch(list)[1]
 	v.Await("the client's address", func() bool { return v.Locks["lock:a"].Holders[0].Owner.Client == addr })

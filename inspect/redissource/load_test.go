@@ -61,14 +61,14 @@ func TestIdleLocksArePolledWithinBudget(t *testing.T) {
 	must.Succeed(t, c.Del(ctx, "lock:500", "lock:501").Err())
 	deleted := time.Now()
 	v.Await("deletions out of focus", func() bool {
-		return state(v, "lock:500", inspect.StateFree)() && state(v, "lock:501", inspect.StateFree)()
+		return inState(v, "lock:500", inspect.StateFree)() && inState(v, "lock:501", inspect.StateFree)()
 	})
 	if took := time.Since(deleted); took > 30*time.Second {
 		t.Errorf("deletions out of focus were seen after %v", took)
 	}
 	must.Succeed(t, c.Set(ctx, "lock:7", "y", 0).Err())
 	changed := time.Now()
-	v.Await("a change in focus", holder(v, "lock:7", "y"))
+	v.Await("a change in focus", heldBy(v, "lock:7", "y"))
 	if took := time.Since(changed); took > 12*time.Second {
 		t.Errorf("a change in focus was seen after %v", took)
 	}

@@ -27,17 +27,19 @@ func TestSwappedDatabasesAreNoticed(t *testing.T) {
 		COPY lock:both lock:came DB 1
 		SET lock:both first
 		SET lock:gone x`)
-	cfg := pushConfig(m)
+	cfg := onlyPushes(m)
 	cfg.Budget.ScanEvery = 100 * time.Millisecond
 	v := watchPushed(t, cfg)
-	v.Await("the original keys", func() bool { return holder(v, "lock:both", "first")() && state(v, "lock:gone", inspect.StateHeld)() })
+	v.Await("the original keys", func() bool {
+		return heldBy(v, "lock:both", "first")() && inState(v, "lock:gone", inspect.StateHeld)()
+	})
 	set(t, m, "lock:marker", "x", 0) // is read after everything else
-	v.Await("all other reads done", state(v, "lock:marker", inspect.StateHeld))
+	v.Await("all other reads done", inState(v, "lock:marker", inspect.StateHeld))
 	run(t, c, "SWAPDB 0 1")
 	v.Await("the keys of the other database", func() bool {
-		return holder(v, "lock:both", "second")() && state(v, "lock:gone", inspect.StateFree)()
+		return heldBy(v, "lock:both", "second")() && inState(v, "lock:gone", inspect.StateFree)()
 	})
-	v.Await("a key that only the other database had", state(v, "lock:came", inspect.StateHeld))
+	v.Await("a key that only the other database had", inState(v, "lock:came", inspect.StateHeld))
 	v.Peek(func() {
 		must.True(t, v.Locks["lock:gone"].Masters[0].Unsure, "the end of lock:gone is not marked as unsure")
 		if v.Locks["lock:both"].UnseenSince.IsZero() {
@@ -63,16 +65,16 @@ func TestSilentlyLostTrackingConnectionIsReestablished(t *testing.T) {
 		_, err := client.Write(said)
 		return err
 	})
-	cfg := pushConfig(&servertest.Redis{Addr: proxy})
+	cfg := onlyPushes(&servertest.Redis{Addr: proxy})
 	cfg.Timeout = 5 * time.Second // after which silence counts as a lost connection
 	v := watchPushed(t, cfg)
 	set(t, m, "lock:a", "0", 0)
-	v.Await("pushed", holder(v, "lock:a", "0"))
+	v.Await("pushed", heldBy(v, "lock:a", "0"))
 	silent.Store(true)
 	set(t, m, "lock:a", "1", 0)
-	v.Await("the missed change", holder(v, "lock:a", "1"))
+	v.Await("the missed change", heldBy(v, "lock:a", "1"))
 	set(t, m, "lock:a", "2", 0)
-	v.Await("pushed again", holder(v, "lock:a", "2"))
+	v.Await("pushed again", heldBy(v, "lock:a", "2"))
 }
 
 // How a key ended is unknown on a master with limited memory, which may have evicted it.
@@ -93,7 +95,7 @@ func TestEndOnEvictingMasterIsUncertain(t *testing.T) {
 			t.Parallel()
 			m := servertest.StartRedis(t, "--maxmemory-policy", "volatile-ttl", "--maxmemory", "100mb")
 			set(t, m, "lock:a", "x", time.Hour)
-			cfg := pushConfig(m)
+			cfg := onlyPushes(m)
 			cfg.Masters = viewed(t, m, tt.rules).Masters
 			cfg.Tick = 20 * time.Millisecond // for the case that is polled
 			v := watch(t, cfg)
@@ -101,13 +103,13 @@ func TestEndOnEvictingMasterIsUncertain(t *testing.T) {
 				return v.Backend != nil && len(v.Backend.Servers) == 1 && v.Backend.Servers[0].Evicts() &&
 					(v.Backend.Mode == inspect.ModePush) == (tt.rules == "")
 			})
-			v.Await("held", holder(v, "lock:a", "x"))
+			v.Await("held", heldBy(v, "lock:a", "x"))
 			if tt.before != "" {
 				run(t, m.Client(t), tt.before)
-				v.Await("held again", holder(v, "lock:a", "y"))
+				v.Await("held again", heldBy(v, "lock:a", "y"))
 			}
 			run(t, m.Client(t), tt.end)
-			v.Await("gone", state(v, "lock:a", inspect.StateFree))
+			v.Await("gone", inState(v, "lock:a", inspect.StateFree))
 			v.Peek(func() { must.Equal(t, v.Locks["lock:a"].Masters[0].Unsure, !tt.sure, "unsure") })
 		})
 	}
@@ -117,16 +119,16 @@ func TestEndOnEvictingMasterIsUncertain(t *testing.T) {
 func TestAFlushIsReported(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
-	v := watchPushed(t, pushConfig(m))
+	v := watchPushed(t, onlyPushes(m))
 	set(t, m, "lock:flushed", "x", 0)
 	set(t, m, "lock:deleted", "x", 0)
 	v.Await("held", func() bool {
-		return state(v, "lock:flushed", inspect.StateHeld)() && state(v, "lock:deleted", inspect.StateHeld)()
+		return inState(v, "lock:flushed", inspect.StateHeld)() && inState(v, "lock:deleted", inspect.StateHeld)()
 	})
 	del(t, m, "lock:deleted")
-	v.Await("deleted", state(v, "lock:deleted", inspect.StateFree))
+	v.Await("deleted", inState(v, "lock:deleted", inspect.StateFree))
 	must.Succeed(t, m.Client(t).FlushAll(context.Background()).Err())
-	v.Await("flushed", state(v, "lock:flushed", inspect.StateFree))
+	v.Await("flushed", inState(v, "lock:flushed", inspect.StateFree))
 	if !v.Locks["lock:flushed"].Masters[0].Unsure || v.Locks["lock:deleted"].Masters[0].Unsure {
 		t.Errorf("%v", v.Describe())
 	}
@@ -135,7 +137,7 @@ func TestAFlushIsReported(t *testing.T) {
 func TestLostTrackingConnectionIsReestablished(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
-	cfg := pushConfig(m)
+	cfg := onlyPushes(m)
 	cfg.Budget.ScanEvery = 100 * time.Millisecond
 	v := watchPushed(t, cfg)
 	c, ctx := m.Client(t), context.Background()
@@ -147,8 +149,8 @@ func TestLostTrackingConnectionIsReestablished(t *testing.T) {
 			return nil
 		})
 		must.Succeed(t, err)
-		v.Await("the missed change", holder(v, "lock:a", strconv.Itoa(i)))
-		v.Await("the missed key", state(v, fmt.Sprintf("lock:new:%d", i), inspect.StateHeld))
+		v.Await("the missed change", heldBy(v, "lock:a", strconv.Itoa(i)))
+		v.Await("the missed key", inState(v, fmt.Sprintf("lock:new:%d", i), inspect.StateHeld))
 		awaitPush(v)
 	}
 }

@@ -20,15 +20,17 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
-// slowTick is so long that changes are seen by pushes only.
 const slowTick = time.Hour
 
-func pushConfig(masters ...*servertest.Redis) redissource.Config {
+// onlyPushes is a configuration that reads nothing after the first pass but what a master pushes: all polls are an hour
+// apart.
+func onlyPushes(masters ...*servertest.Redis) redissource.Config {
 	cfg := config(masters...)
 	cfg.Tick, cfg.Budget.ScanEvery, cfg.Match = slowTick, slowTick, []string{"lock:*"}
 	return cfg
 }
 
+// awaitPass waits for the first pass and, with push, until all masters push.
 func awaitPass(v *sourcetest.View, push bool) {
 	v.Await("the first pass, and perhaps push", func() bool {
 		return v.Backend != nil && v.Backend.FirstPass && (v.Backend.Mode == inspect.ModePush || !push)
@@ -37,7 +39,7 @@ func awaitPass(v *sourcetest.View, push bool) {
 
 func awaitPush(v *sourcetest.View) { awaitPass(v, true) }
 
-// watchPushed watches masters, all of which push, and waits for the first pass.
+// watchPushed watches masters, and waits until all of them push and the first pass is done.
 func watchPushed(t *testing.T, cfg redissource.Config) *sourcetest.View {
 	t.Helper()
 	v := watch(t, cfg)
@@ -45,7 +47,8 @@ func watchPushed(t *testing.T, cfg redissource.Config) *sourcetest.View {
 	return v
 }
 
-func holder(v *sourcetest.View, key, name string) func() bool {
+// heldBy is a condition for Await: the lock has exactly this holder.
+func heldBy(v *sourcetest.View, key, name string) func() bool {
 	return func() bool {
 		l := v.Locks[key]
 		return l != nil && len(l.Holders) == 1 && l.Holders[0].Name == inspect.Untrusted(name)
@@ -54,7 +57,7 @@ func holder(v *sourcetest.View, key, name string) func() bool {
 
 func TestPushShowsEveryChangeAtOnce(t *testing.T) {
 	m := servertest.StartRedis(t)
-	v := watchPushed(t, pushConfig(m))
+	v := watchPushed(t, onlyPushes(m))
 	c, ctx := m.Client(t), context.Background()
 	var took []time.Duration
 	change := func(what string, do func() error, seen func() bool) {
@@ -66,11 +69,11 @@ func TestPushShowsEveryChangeAtOnce(t *testing.T) {
 	}
 	for i := range 50 {
 		key := fmt.Sprintf("lock:%d", i%10)
-		change("a new holder", func() error { return c.Set(ctx, key, i, time.Minute).Err() }, holder(v, key, strconv.Itoa(i)))
+		change("a new holder", func() error { return c.Set(ctx, key, i, time.Minute).Err() }, heldBy(v, key, strconv.Itoa(i)))
 		change("a renewal", func() error { return c.PExpire(ctx, key, time.Hour).Err() }, func() bool {
 			return time.Until(v.Locks[key].Holders[0].ExpiresAt) > 59*time.Minute
 		})
-		change("a release", func() error { return c.Del(ctx, key).Err() }, state(v, key, inspect.StateFree))
+		change("a release", func() error { return c.Del(ctx, key).Err() }, inState(v, key, inspect.StateFree))
 	}
 	// Only a push is that fast. Benchmarks measure how fast.
 	slices.Sort(took)
@@ -79,20 +82,20 @@ func TestPushShowsEveryChangeAtOnce(t *testing.T) {
 	}
 	change("a flush", func() error {
 		c.Set(ctx, "lock:1", "x", 0)
-		v.Await("held", holder(v, "lock:1", "x"))
+		v.Await("held", heldBy(v, "lock:1", "x"))
 		return c.FlushDB(ctx).Err()
-	}, state(v, "lock:1", inspect.StateFree))
+	}, inState(v, "lock:1", inspect.StateFree))
 }
 
 func TestEveryKeyIsPushedWithoutPrefix(t *testing.T) {
 	m := servertest.StartRedis(t)
-	cfg := pushConfig(m)
+	cfg := onlyPushes(m)
 	cfg.Match = nil // the default patterns, which have no prefix
 	cfg.Budget.Pushes = 1000
 	v := watchPushed(t, cfg)
 	set(t, m, "other", "x", 0)
 	set(t, m, "my-mutex", "x", 0)
-	v.Await("held", state(v, "my-mutex", inspect.StateHeld))
+	v.Await("held", inState(v, "my-mutex", inspect.StateHeld))
 	v.Peek(func() { must.Equal(t, len(v.Locks), 1, "locks", v.Describe()) })
 	stop := hammer(t, m, 10, func(i int) string { return fmt.Sprintf("other:%d", i) })
 	defer stop()
@@ -137,17 +140,17 @@ func hammer(t *testing.T, m *servertest.Redis, keys int, key func(int) string) (
 func TestHotKeyReadsAreBounded(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartRedis(t)
-	cfg := pushConfig(m)
+	cfg := onlyPushes(m)
 	v := watchPushed(t, cfg)
 	set(t, m, "lock:hot", "first", 0)
-	v.Await("held", holder(v, "lock:hot", "first"))
+	v.Await("held", heldBy(v, "lock:hot", "first"))
 	before := commands(t, m.Client(t))
 	start := time.Now()
 	stop := hammer(t, m, 5, func(int) string { return "lock:hot" })
 	v.Await("three seconds of changes", func() bool { return time.Since(start) > 3*time.Second && v.Updates > 0 })
 	changes := stop()
 	set(t, m, "lock:hot", "last", 0)
-	v.Await("the last value", holder(v, "lock:hot", "last"))
+	v.Await("the last value", heldBy(v, "lock:hot", "last"))
 	seconds := time.Since(start).Seconds()
 	reads := float64(commands(t, m.Client(t))["getrange"] - before["getrange"])
 	if most := 20 + 20*seconds + 5; reads > most || float64(changes) < 3*most { // fewer changes would prove nothing
@@ -212,7 +215,7 @@ func TestIdlePushingMasterIsRarelyAsked(t *testing.T) {
 func TestExpiryNeedsNoPush(t *testing.T) {
 	eachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
 		name := servertest.UniqueName(t)
-		cfg := pushConfig(masters[0])
+		cfg := onlyPushes(masters[0])
 		cfg.Match = []string{"lock:" + name + "*"}
 		if !masters[0].Real {
 			cfg.Budget.ScanEvery = 50 * time.Millisecond // finds new keys; known ones are read at slow ticks only
@@ -226,12 +229,12 @@ func TestExpiryNeedsNoPush(t *testing.T) {
 			set(t, masters[0], keys[i], "x", 8*time.Second+time.Duration(i)*100*time.Millisecond)
 		}
 		for i, key := range keys {
-			v.Await("held", state(v, key, inspect.StateHeld))
+			v.Await("held", inState(v, key, inspect.StateHeld))
 			v.Peek(func() { outs[i] = v.Locks[key].Holders[0].ExpiresAt })
 		}
 		var late []time.Duration
 		for i, key := range keys {
-			v.Await("expired", state(v, key, inspect.StateFree))
+			v.Await("expired", inState(v, key, inspect.StateFree))
 			v.Peek(func() { late = append(late, v.At[key].Sub(outs[i])) })
 		}
 		slices.Sort(late)
@@ -248,12 +251,12 @@ func TestARestartedMasterIsReadAgain(t *testing.T) {
 	for _, m := range masters[:2] {
 		set(t, m, "lock:b", "x", 0)
 	}
-	v := watchPushed(t, pushConfig(masters...))
+	v := watchPushed(t, onlyPushes(masters...))
 	var was string
 	v.Await("three votes and the run id", func() bool {
 		was = v.Backend.Servers[1].RunID
 		l := v.Locks["lock:a"]
-		return l != nil && l.Votes() == 3 && state(v, "lock:b", inspect.StateHeld)() && len(was) == 40
+		return l != nil && l.Votes() == 3 && inState(v, "lock:b", inspect.StateHeld)() && len(was) == 40
 	})
 	before := time.Now()
 	masters[1].Kill(t)
@@ -294,7 +297,7 @@ func TestARestartedMasterIsReadAgain(t *testing.T) {
 func TestAStoppedMasterDelaysNoPush(t *testing.T) {
 	t.Parallel()
 	masters := startMasters(t, 3)
-	cfg := pushConfig(masters...)
+	cfg := onlyPushes(masters...)
 	cfg.Timeout = 6 * time.Second
 	v := watchPushed(t, cfg)
 	masters[2].Pause(t)
@@ -305,7 +308,7 @@ func TestAStoppedMasterDelaysNoPush(t *testing.T) {
 		for _, m := range masters[:2] {
 			set(t, m, key, value, 0)
 		}
-		v.Await("two votes", func() bool { return holder(v, key, value)() && v.Locks[key].Votes() == 2 })
+		v.Await("two votes", func() bool { return heldBy(v, key, value)() && v.Locks[key].Votes() == 2 })
 		took = append(took, time.Since(start))
 		if i == 0 {
 			v.Await("the stopped master down", func() bool {
@@ -331,7 +334,7 @@ func TestServerWithoutPushIsPolled(t *testing.T) {
 		return v.Backend != nil && v.Backend.Mode == inspect.ModePoll && len(v.Backend.Unseen) == 1 && v.Backend.Unseen[0].Aspect == inspect.AspectChanges
 	})
 	set(t, embedded, "lock:a", "x", 0)
-	v.Await("held", state(v, "lock:a", inspect.StateHeld))
+	v.Await("held", inState(v, "lock:a", inspect.StateHeld))
 
 	real := servertest.StartRedis(t)
 	w := watch(t, viewed(t, real, "-client"))
@@ -340,7 +343,7 @@ func TestServerWithoutPushIsPolled(t *testing.T) {
 			slices.ContainsFunc(w.Backend.Unseen, func(u inspect.Unseen) bool { return u.Right == "+client|tracking" })
 	})
 	set(t, real, "lock:a", "x", 0)
-	w.Await("held", state(w, "lock:a", inspect.StateHeld))
+	w.Await("held", inState(w, "lock:a", inspect.StateHeld))
 	w.Await("facts", func() bool {
 		facts := w.Backend.Servers[0]
 		return facts.RunID != "" && facts.EvictionPolicy == "noeviction" && facts.Role == "master"

@@ -36,14 +36,16 @@ func TestRestoredRightIsNoticed(t *testing.T) {
 	}
 	allow := func(pattern string) { run(t, c, "ACL SETUSER viewer resetkeys "+pattern) }
 	write("first")
-	cfg := pushConfig(m)
+	cfg := onlyPushes(m)
 	cfg.Masters = viewed(t, m, "resetkeys ~lock:open:*").Masters
 	cfg.Tick = 50 * time.Millisecond // the master pushes, so nothing is polled
 	v := watchPushed(t, cfg)
 	v.Await("all but the secret key", func() bool { return len(v.Locks) == many && v.Backend.Unknown(inspect.AspectLocks) })
 
 	allow("~lock:*")
-	v.Await("the secret key", func() bool { return holder(v, "lock:secret", "first")() && !v.Backend.Unknown(inspect.AspectLocks) })
+	v.Await("the secret key", func() bool {
+		return heldBy(v, "lock:secret", "first")() && !v.Backend.Unknown(inspect.AspectLocks)
+	})
 	if since := v.Locks["lock:secret"].UnseenSince; !since.Equal(inspect.NeverSeen) {
 		t.Errorf("the secret key is dated after %v", since)
 	}
@@ -55,7 +57,7 @@ func TestRestoredRightIsNoticed(t *testing.T) {
 	})
 	allow("~lock:*")
 	v.Await("all keys", func() bool {
-		return !slices.ContainsFunc(keys, func(key string) bool { return !holder(v, key, "second")() })
+		return !slices.ContainsFunc(keys, func(key string) bool { return !heldBy(v, key, "second")() })
 	})
 }
 
@@ -81,7 +83,7 @@ func TestMasterRefusingOnlyPingPushes(t *testing.T) {
 			must.Succeed(t, os.Mkdir(filepath.Join(dir, "dump.rdb"), 0o755)) // makes snapshots fail
 			admin := server.Client(t)
 			run(t, admin, tt.prepare)
-			cfg := pushConfig(server)
+			cfg := onlyPushes(server)
 			cfg.Masters = viewed(t, server, tt.rules).Masters
 			asked := redis.NewClient(&redis.Options{Addr: server.Addr, Username: "viewer", Password: "pw"})
 			defer asked.Close()
@@ -90,7 +92,7 @@ func TestMasterRefusingOnlyPingPushes(t *testing.T) {
 			})
 			v := watchPushed(t, cfg)
 			run(t, admin, tt.write)
-			v.Await("held", state(v, "lock:a", inspect.StateHeld))
+			v.Await("held", inState(v, "lock:a", inspect.StateHeld))
 			awaitPush(v)
 			must.Equal(t, commands(t, admin)["client|tracking"], 1, "tracking connections")
 		})

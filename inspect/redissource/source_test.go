@@ -129,7 +129,8 @@ func del(t *testing.T, r *servertest.Redis, key string) {
 	must.Succeed(t, r.Client(t).Del(context.Background(), key).Err())
 }
 
-func state(v *sourcetest.View, key string, want inspect.State) func() bool {
+// inState is a condition for Await.
+func inState(v *sourcetest.View, key string, want inspect.State) func() bool {
 	return func() bool { l := v.Locks[key]; return l != nil && l.State == want }
 }
 
@@ -157,7 +158,7 @@ func TestVotesOfFiveMasters(t *testing.T) {
 			t.Errorf("backend %+v", one.Backend)
 		}
 		v := watch(t, cfg)
-		v.Await("held", state(v, key, inspect.StateHeld))
+		v.Await("held", inState(v, key, inspect.StateHeld))
 		v.Await("all votes", func() bool { return v.Locks[key].Votes() == 5 })
 		v.Peek(func() { check(t, v.Locks[key]) })
 		for _, m := range masters[:3] {
@@ -165,16 +166,16 @@ func TestVotesOfFiveMasters(t *testing.T) {
 		}
 		v.Await("a new holder", func() bool { return v.Locks[key].Votes() == 3 && v.Locks[key].Holders[0].Name == "b" })
 		set(t, masters[0], key, "c", time.Minute)
-		v.Await("split", state(v, key, inspect.StateSplit))
+		v.Await("split", inState(v, key, inspect.StateSplit))
 		for _, m := range masters {
 			del(t, m, key)
 		}
-		v.Await("free but listed", state(v, key, inspect.StateFree))
+		v.Await("free but listed", inState(v, key, inspect.StateFree))
 		for _, m := range masters {
 			set(t, m, key, "d", 6*time.Second)
 		}
-		v.Await("taken again", state(v, key, inspect.StateHeld))
-		v.Await("run out", state(v, key, inspect.StateFree))
+		v.Await("taken again", inState(v, key, inspect.StateHeld))
+		v.Await("run out", inState(v, key, inspect.StateFree))
 	})
 }
 
@@ -237,9 +238,9 @@ func TestAllMastersDown(t *testing.T) {
 	m := startMasters(t, 1, "lock:a")[0]
 	cfg := config(m)
 	v := watch(t, cfg)
-	v.Await("held", state(v, "lock:a", inspect.StateHeld))
+	v.Await("held", inState(v, "lock:a", inspect.StateHeld))
 	m.Kill(t)
-	v.Await("unknown, not free", state(v, "lock:a", inspect.StateUnknown))
+	v.Await("unknown, not free", inState(v, "lock:a", inspect.StateUnknown))
 	v.Await("down", func() bool { return v.Backend.State == inspect.Down && v.Backend.Error != "" })
 	if b := once(t, cfg).Backend; b.State != inspect.Down || b.Servers[0].State != inspect.ServerDown {
 		t.Errorf("backend %+v", b)
@@ -257,7 +258,7 @@ func TestNothingIsReportedWhileNothingChanges(t *testing.T) {
 		awaitPass(v, masters[0].Real)
 		runsOut := time.Now().Add(time.Minute)
 		set(t, masters[0], "lock:"+name, "x", time.Minute)
-		v.Await("held", state(v, "lock:"+name, inspect.StateHeld))
+		v.Await("held", inState(v, "lock:"+name, inspect.StateHeld))
 		s.Focus([]inspect.ID{{Backend: "redis", Path: "lock:" + name}})
 		// Renewals that move the expiry by less than a round trip are read but are not changes. The
 		// keys that follow show when they have been read.
@@ -267,7 +268,7 @@ func TestNothingIsReportedWhileNothingChanges(t *testing.T) {
 		for i := range 5 {
 			other := fmt.Sprintf("lock:%d:%s", i, name)
 			set(t, masters[0], other, "x", time.Minute)
-			v.Await("the next key", state(v, other, inspect.StateHeld))
+			v.Await("the next key", inState(v, other, inspect.StateHeld))
 		}
 		v.Peek(func() {
 			if v.Puts < 6 || v.Puts > 6+10 { // on a busy machine, some reads look like renewals
@@ -298,7 +299,7 @@ func TestOwnDeadlineIsNotAFailure(t *testing.T) {
 			done <- err
 		}()
 		read := func() bool {
-			return state(v, "lock:a", inspect.StateHeld)() && v.Backend != nil && v.Backend.FirstPass
+			return inState(v, "lock:a", inspect.StateHeld)() && v.Backend != nil && v.Backend.FirstPass
 		}
 		v.Await("read, or ended", func() bool { return read() || ctx.Err() != nil })
 		if ctx.Err() != nil {
