@@ -65,15 +65,15 @@ func TestBulkStopsAtTheFirstSurprise(t *testing.T) {
 	t.Parallel()
 	f := &manyReleasers{refused: "/locks/b", changed: "/locks/c"}
 	m := model(t, Options{Release: f.of}, 120, 36, heldLocks("a", "b", "c", "d"))
-	shows(t, m, "V", "4 marked", "▲+zk:/locks/a")
+	keysShow(t, m, "V", "4 marked", "▲+zk:/locks/a")
 	settle(t, m, press(m, "x"))
 	wantText(t, m, "Force-release  3 locks", "zk:/locks/a", "worker-a", "left out:", "zk:/locks/b: it is no longer in the queue", "Its client goes on", "Type the number 3 to confirm")
 	must.Equal(t, len(f.executed), 0, "released without consent")
-	shows(t, m, "4 tab enter", "number does not match")
-	shows(t, m, "backspace 3 enter", "enter RELEASE ALL")
-	settles(t, m, "enter", "done; no holder now", "it has changed", "1 of 3 done: stopped at the first")
+	keysShow(t, m, "4 tab enter", "number does not match")
+	keysShow(t, m, "backspace 3 enter", "enter RELEASE ALL")
+	keysSettle(t, m, "enter", "done; no holder now", "it has changed", "1 of 3 done: stopped at the first")
 	must.Same(t, f.executed, []string{"/locks/a typed", "/locks/c typed"}, "executed")
-	hides(t, m, "enter V", "marked:")
+	keysHide(t, m, "enter V", "marked:")
 }
 
 // Marked locks can be asked to release or given a TTL. Without permission to write, only the
@@ -82,16 +82,16 @@ func TestMarkedLocksAllowBulkActions(t *testing.T) {
 	t.Parallel()
 	f := &manyReleasers{}
 	m := model(t, Options{Release: f.of}, 120, 36, heldLocks("a", "b", "c"))
-	shows(t, m, "v down v", "2 marked")
+	keysShow(t, m, "v down v", "2 marked")
 	settle(t, m, press(m, "A"))
-	settles(t, m, "2 tab enter", "2 of 2 done")
-	settles(t, m, "enter X", "How long should the key last")
+	keysSettle(t, m, "2 tab enter", "2 of 2 done")
+	keysSettle(t, m, "enter X", "How long should the key last")
 	settle(t, m, press(m, "10m", "tab", "enter"))
-	settles(t, m, "2 tab enter", "2 of 2 done")
+	keysSettle(t, m, "2 tab enter", "2 of 2 done")
 	press(m, "enter")
 	must.Equal(t, strings.Join(f.executed, ", "), "/locks/a typed, /locks/c typed, /locks/a typed, /locks/c typed")
 	reading := model(t, Options{Release: f.of, ReadOnly: "profile is read_only"}, 120, 36, heldLocks("a", "b"))
-	settles(t, reading, "V x", "Force-release  2 locks", "Preview only (profile is read_only")
+	keysSettle(t, reading, "V x", "Force-release  2 locks", "Preview only (profile is read_only")
 }
 
 // Curator's holders can be asked to let go from the list and the chain; refusals are reported.
@@ -101,7 +101,7 @@ func TestAskFromTheScreen(t *testing.T) {
 	f.result = act.Result{Asked: true, LetGo: true, HoldersAfter: f.result.HoldersAfter}
 	m := model(t, Options{Release: f.of}, 120, 36, fixture.Everything())
 	goTo(m, screen.Chain, screen.Subject{Lock: fixture.Orders().ID})
-	runs(t, m, "A", "Ask to release  zk:/locks/orders", "Next     ○ worker-7")
+	keysRun(t, m, "A", "Ask to release  zk:/locks/orders", "Next     ○ worker-7")
 	must.True(t, f.only(t).Ask, "not asked")
 	must.Equal(t, f.only(t).Wait, act.DefaultAskWait)
 	cmd := press(m, "/locks/orders", "tab", "enter")
@@ -111,7 +111,7 @@ func TestAskFromTheScreen(t *testing.T) {
 	press(m, "enter")
 	f.result = act.Result{Asked: true, Reason: act.Ignored, Detail: "it was asked, and still holds the lock after 10s"}
 	run(t, m, press(m, "A"))
-	runs(t, m, "/locks/orders tab enter", "Not released (ignored)", "still holds the lock after 10s")
+	keysRun(t, m, "/locks/orders tab enter", "Not released (ignored)", "still holds the lock after 10s")
 	press(m, "enter")
 	goTo(m, screen.Chain, screen.Subject{Lock: fixture.Thin().ID})
 	press(m, "A")
@@ -166,7 +166,7 @@ func TestClientIsEndedFromTheScreen(t *testing.T) {
 	m := model(t, o, 120, 36, ofClient("10.0.0.7:50312"))
 	run(t, m, press(m, "K"))
 	wantText(t, m, "End a client  job-1", "id 7, named job-1", "it holds redis:lock:job", "This frees no lock", "client kill id 7", "Type the address 10.0.0.7:50312")
-	runs(t, m, "10.0.0.7:50312 tab enter", "Ended: 1 connection of job-1", "connected again, from 10.0.0.7:50400")
+	keysRun(t, m, "10.0.0.7:50312 tab enter", "Ended: 1 connection of job-1", "connected again, from 10.0.0.7:50400")
 	must.Equal(t, f.ended, 1, "ended")
 	must.Equal(t, f.asked[0].Client, "10.0.0.7:50312", "asked for")
 	press(m, "enter")
@@ -179,11 +179,11 @@ func TestClientIsEndedFromTheScreen(t *testing.T) {
 
 	f.preview = act.ClientPreview{Refused: act.Unsupported, Detail: "only a client can close its ZooKeeper session"}
 	m = opened(t, o, 120, 36, fixture.Orders().ID)
-	runs(t, m, "K", "Nothing was done (unsupported)", "only a client can close its ZooKeeper session")
+	keysRun(t, m, "K", "Nothing was done (unsupported)", "only a client can close its ZooKeeper session")
 	must.True(t, strings.HasPrefix(f.asked[len(f.asked)-1].Client, "0x"), "asked for", f.asked)
 	press(m, "enter")
 	f.preview, f.err = act.ClientPreview{}, errors.New("no answer")
-	runs(t, m, "K", "No preview, nothing was sent", "no answer")
+	keysRun(t, m, "K", "No preview, nothing was sent", "no answer")
 }
 
 // K on a finding ends the client that the finding is about. If that is gone or there is none, K
@@ -241,12 +241,12 @@ func TestMuteFromTheScreen(t *testing.T) {
 		l.Findings = append(l.Findings, fixture.Trouble("slow-queue", inspect.Warning, ""))
 	}
 	m := model(t, Options{Mutes: f}, 120, 36, two)
-	shows(t, m, "m", "Mute  stuck-holder, slow-queue on zk:/locks/a", "30m  [1h]  8h   1d   7d")
+	keysShow(t, m, "m", "Mute  stuck-holder, slow-queue on zk:/locks/a", "30m  [1h]  8h   1d   7d")
 	m = model(t, Options{Mutes: f}, 120, 36, heldLocks("a"))
-	shows(t, m, "L m", "the Lab is about your own locks") // the Lab is not about the lock that was selected
+	keysShow(t, m, "L m", "the Lab is about your own locks") // the Lab is not about the lock that was selected
 	press(m, "x")
 	must.True(t, !m.HasDialog(), "x acts in the Lab")
-	shows(t, m, "esc m up right", "[8h]")
+	keysShow(t, m, "esc m up right", "[8h]")
 	run(t, m, press(m, "enter"))
 	must.Equal(t, f.kept[len(f.kept)-1].Until, fixture.In(8*time.Hour), "without a reason, until")
 	f.kept = nil
@@ -255,18 +255,18 @@ func TestMuteFromTheScreen(t *testing.T) {
 		l.Findings[0].Muted = &inspect.Muted{Until: fixture.In(time.Hour)}
 	}
 	m = model(t, Options{Mutes: f}, 120, 36, s)
-	shows(t, m, "m", "already muted")
-	shows(t, m, "enter", "M unmute")
-	runs(t, m, "esc M", "unmuted: stuck-holder")
+	keysShow(t, m, "m", "already muted")
+	keysShow(t, m, "enter", "M unmute")
+	keysRun(t, m, "esc M", "unmuted: stuck-holder")
 	must.Equal(t, len(f.kept), 0, "kept", f.kept)
 	for l := range two.Locks() {
 		l.Findings[0].Muted = &inspect.Muted{Until: fixture.In(time.Hour)}
 		l.Findings[1].Muted = l.Findings[0].Muted
 	}
 	m = model(t, Options{Mutes: f}, 120, 36, two)
-	runs(t, m, "f M", "unmuted: slow-queue on zk:/locks/a, not stuck-holder")
+	keysRun(t, m, "f M", "unmuted: slow-queue on zk:/locks/a, not stuck-holder")
 	f.err = errors.New("mutes: disk full")
-	runs(t, m, "M", "disk full")
+	keysRun(t, m, "M", "disk full")
 	wantText(t, model(t, Options{Sandbox: true}, 120, 36, heldLocks("a"), "m"), "the demo does not save mutes")
 }
 

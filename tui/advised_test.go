@@ -182,7 +182,7 @@ func TestAnAdvisedKeyDeletesAVote(t *testing.T) {
 	f.result = act.Result{Released: true, Masters: []act.MasterResult{{Addr: vote.Addr, Deleted: true}}}
 	m := atFinding(t, f.of, []*inspect.Lock{l})
 	wantText(t, m, "x force-release")
-	runs(t, m, "x", "Delete a value without a quorum", "Value", "This value has no quorum", "compare-and-delete")
+	keysRun(t, m, "x", "Delete a value without a quorum", "Value", "This value has no quorum", "compare-and-delete")
 	wantNoText(t, m, "go-zookeeper", "It has changed since", "Held by")
 	run(t, m, press(m, l.ID.Path, "tab", "enter"))
 	wantText(t, m, "Released: ", "deleted")
@@ -308,12 +308,12 @@ func TestGroupKeyCoversEveryNamedContender(t *testing.T) {
 			list = append(list, l)
 		}
 		m := model(t, Options{Release: f.of}, 120, 36, snapshotOf(list...))
-		settles(t, m, "f g x", tt.want...)
+		keysSettle(t, m, "f g x", tt.want...)
 		wantNoText(t, m, tt.not...)
 		if tt.done == 0 {
 			continue
 		}
-		settles(t, m, "3 tab enter", "3 of 3 done")
+		keysSettle(t, m, "3 tab enter", "3 of 3 done")
 		want := []string{"/locks/a " + dead.Name.String() + " typed", "/locks/a " + gone.Name.String() + " typed", "/locks/b " + list[1].Holders[0].Name.String() + " typed"}
 		slices.Sort(f.executed)
 		must.True(t, slices.Equal(f.executed, want), "executed", f.executed, "want", want)

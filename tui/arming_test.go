@@ -12,9 +12,9 @@ import (
 	"github.com/lockscope/lockscope/tui/internal/fixture"
 )
 
-// arms returns the options of a program whose user can allow writing. It fails with err, and
-// records the requests in asked.
-func arms(f *fakeReleaser, err error, asked *[]bool) Options {
+// optionsArming returns the options of a program whose user can allow writing, unless err refuses it. asked lists the
+// arguments of Arm: true allows writing, false forbids it again.
+func optionsArming(f *fakeReleaser, err error, asked *[]bool) Options {
 	return Options{Release: f.of, Lab: newFakeLab(), Arm: func(on bool) error {
 		*asked = append(*asked, on)
 		return err
@@ -34,7 +34,7 @@ func TestWriteIsAllowedWhileItRuns(t *testing.T) {
 	t.Parallel()
 	var asked []bool
 	f := newFakeReleaser()
-	m := opened(t, arms(f, nil, &asked), 120, 36, fixture.Orders().ID)
+	m := opened(t, optionsArming(f, nil, &asked), 120, 36, fixture.Orders().ID)
 	wantText(t, m, "READ-ONLY")
 	run(t, m, press(m, "x"))
 	wantText(t, m, "Force-release  zk:/locks/orders", "Next     ○ worker-7", "Preview only (read-only). w allows this one action.", "[ Close ]", "w allow this action")
@@ -44,9 +44,9 @@ func TestWriteIsAllowedWhileItRuns(t *testing.T) {
 	wantText(t, m, "WRITE")
 	wantNoText(t, m, "READ-ONLY")
 	run(t, m, press(m, "x"))
-	runs(t, m, "/locks/orders tab enter", "Released: worker-3")
-	shows(t, m, "enter : read", "▸ read-only ", ":read-only forbid actions on locks")
-	shows(t, m, "esc : write enter", "writing is already allowed; :read-only forbids it")
+	keysRun(t, m, "/locks/orders tab enter", "Released: worker-3")
+	keysShow(t, m, "enter : read", "▸ read-only ", ":read-only forbid actions on locks")
+	keysShow(t, m, "esc : write enter", "writing is already allowed; :read-only forbids it")
 	wantNoText(t, m, "READ-ONLY")
 	choose(t, m, "read-only")
 	wantText(t, m, "READ-ONLY")
@@ -60,7 +60,7 @@ func TestWriteIsAllowedFromAPreview(t *testing.T) {
 	for _, environment := range []string{"", "production"} {
 		var asked []bool
 		f := newFakeReleaser()
-		o := arms(f, nil, &asked)
+		o := optionsArming(f, nil, &asked)
 		o.Environment = environment
 		m := opened(t, o, 120, 36, fixture.Orders().ID)
 		run(t, m, press(m, "x"))
@@ -70,8 +70,8 @@ func TestWriteIsAllowedFromAPreview(t *testing.T) {
 			again = press(m, "OPS-7", "enter")
 		}
 		settle(t, m, again)
-		runs(t, m, "/locks/orders tab enter", "Released: worker-3", "WRITE")
-		runs(t, m, "enter", "READ-ONLY")
+		keysRun(t, m, "/locks/orders tab enter", "Released: worker-3", "WRITE")
+		keysRun(t, m, "enter", "READ-ONLY")
 		must.Same(t, asked, []bool{true, false}, environment, "asked for")
 		must.Equal(t, len(f.requests), 2, environment, "previews")
 	}
@@ -82,7 +82,7 @@ func TestLateAnswersAllowNothing(t *testing.T) {
 	t.Parallel()
 	for _, meanwhile := range []bool{false, true} {
 		var asked []bool
-		m := opened(t, arms(newFakeReleaser(), nil, &asked), 120, 36, fixture.Orders().ID)
+		m := opened(t, optionsArming(newFakeReleaser(), nil, &asked), 120, 36, fixture.Orders().ID)
 		run(t, m, press(m, "x"))
 		late := press(m, "w")
 		press(m, "esc")
@@ -101,35 +101,28 @@ func TestLateAnswersAllowNothing(t *testing.T) {
 // released.
 func TestAcquireAllowsWriting(t *testing.T) {
 	t.Parallel()
-	for _, refusal := range []error{nil, errors.New("audit: permission denied")} {
-		var asked []bool
-		o := arms(newFakeReleaser(), refusal, &asked)
-		m := opened(t, o, 120, 36, fixture.Orders().ID)
-		settle(t, m, press(m, "a"))
-		shows(t, m, "orders", "READ-ONLY", "[ Allow writing and acquire ]")
-		must.Equal(t, len(asked), 0, "allowed too soon")
-		settle(t, m, press(m, "enter"))
-		must.Equal(t, len(asked), 1)
-		if refusal != nil {
-			wantText(t, m, "READ-ONLY", "audit: permission denied", "Acquire a lock")
-			continue
-		}
-		wantText(t, m, "OWN LOCKS", "HOLDING 1")
-		press(m, "H", "/", "locks/orders", "enter")
-		runs(t, m, "x", "Preview only (read-only). w allows this one action.") // another client's lock
-		run(t, m, send(m, press(m, "w")()))
-		wantText(t, m, "Type the path")
-		shows(t, m, "esc L", "OWN LOCKS", "HOLDING 1")
-		settles(t, m, "r", "READ-ONLY", "released zk:/locks/orders")
-		must.Same(t, asked, []bool{true, true, false}, "asked")
-	}
+	var asked []bool
+	m := opened(t, optionsArming(newFakeReleaser(), nil, &asked), 120, 36, fixture.Orders().ID)
+	keysSettle(t, m, "a")
+	keysShow(t, m, "orders", "READ-ONLY", "[ Allow writing and acquire ]")
+	must.Equal(t, len(asked), 0, "requests before the form is sent")
+	keysSettle(t, m, "enter", "OWN LOCKS", "HOLDING 1")
+	must.Same(t, asked, []bool{true}, "asked")
+	press(m, "H", "/", "locks/orders", "enter")
+	keysRun(t, m, "x", "Preview only (read-only). w allows this one action.") // another client's lock
+	allowed := press(m, "w")()
+	run(t, m, send(m, allowed))
+	wantText(t, m, "Type the path")
+	keysShow(t, m, "esc L", "OWN LOCKS", "HOLDING 1")
+	keysSettle(t, m, "r", "READ-ONLY", "released zk:/locks/orders")
+	must.Same(t, asked, []bool{true, true, false}, "asked")
 }
 
 // While writing is forbidden, the form of a contention run allows it, and the run begins.
 func TestRunAllowsWriting(t *testing.T) {
 	var asked []bool
-	m := inLab(t, arms(newFakeReleaser(), nil, &asked), 120, 36, fixture.Orders().ID)
-	shows(t, m, "n", "READ-ONLY", "[ Allow writing and run ]")
+	m := inLab(t, optionsArming(newFakeReleaser(), nil, &asked), 120, 36, fixture.Orders().ID)
+	keysShow(t, m, "n", "READ-ONLY", "[ Allow writing and run ]")
 	armed := press(m, "enter")
 	must.True(t, send(m, armed()) != nil, "no run was started")
 	wantText(t, m, "OWN LOCKS", ". stop")
@@ -141,9 +134,14 @@ func TestRunAllowsWriting(t *testing.T) {
 // is shown.
 func TestWriteThatCannotBeAllowed(t *testing.T) {
 	var asked []bool
-	m := opened(t, arms(newFakeReleaser(), errors.New("audit: permission denied"), &asked), 120, 36, fixture.Orders().ID)
+	o := optionsArming(newFakeReleaser(), errors.New("audit: permission denied"), &asked)
+	m := opened(t, o, 120, 36, fixture.Orders().ID)
 	choose(t, m, "write")
 	wantText(t, m, "READ-ONLY", "audit: permission denied")
+	m = opened(t, o, 120, 36, fixture.Orders().ID)
+	keysSettle(t, m, "a")
+	keysSettle(t, m, "orders enter", "READ-ONLY", "audit: permission denied", "Acquire a lock")
+	must.Same(t, asked, []bool{true, true}, "asked")
 }
 
 // A read_only profile can preview, but not arm.
@@ -151,8 +149,8 @@ func TestReadOnlyProfilePreviews(t *testing.T) {
 	f := newFakeReleaser()
 	m := opened(t, Options{Release: f.of, ReadOnly: "profile \"prod\" is read_only"}, 120, 36, fixture.Orders().ID)
 	wantText(t, m, "READ-ONLY")
-	runs(t, m, "x", "Next     ○ worker-7", "Preview only (profile \"prod\" is read_only")
-	hides(t, m, "esc : write", "allow actions on locks")
+	keysRun(t, m, "x", "Next     ○ worker-7", "Preview only (profile \"prod\" is read_only")
+	keysHide(t, m, "esc : write", "allow actions on locks")
 }
 
 // In production the user is asked for the reason before the preview, and the request includes it.
@@ -182,8 +180,8 @@ func TestChainSetsTTL(t *testing.T) {
 		Addr: "r1:6379", Set: true, After: inspect.Vote{Up: true, Present: true, ExpiresAt: now.Add(10 * time.Minute)},
 	}}}
 	m := opened(t, Options{Release: f.of, Now: func() time.Time { return now }}, 120, 36, l.ID)
-	shows(t, m, "X", "Set a TTL  "+l.ID.String(), "How long should the key last")
-	shows(t, m, "soon enter enter", "enter a time such as 90s")
+	keysShow(t, m, "X", "Set a TTL  "+l.ID.String(), "How long should the key last")
+	keysShow(t, m, "soon enter enter", "enter a time such as 90s")
 	for range len("soon") {
 		press(m, "backspace")
 	}

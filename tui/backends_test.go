@@ -84,13 +84,13 @@ func TestBackendsKeys(t *testing.T) {
 	press(m, "G")
 	must.Equal(t, backendsOf(m).Current, (backends.ServerKey{Backend: "redis", Server: 4}), "selected")
 	wantNoText(t, m, "NTP")
-	shows(t, m, "tab G", "NTP", "lines ")
+	keysShow(t, m, "tab G", "NTP", "lines ")
 	press(m, "esc", "g")
 	must.Equal(t, backendsOf(m).Current, (backends.ServerKey{Backend: "zk", Server: -1}), "selected")
 	wantText(t, m, "zookeeper, connected: ")
-	shows(t, m, "/ leader", "10.1.0.1:2181")
+	keysShow(t, m, "/ leader", "10.1.0.1:2181")
 	wantNoText(t, m, "10.1.0.2:2181", "10.2.1.1:6379")
-	hides(t, m, "esc esc", "▸ backends")
+	keysHide(t, m, "esc esc", "▸ backends")
 	press(m, "b")
 	send(m, tea.MouseClickMsg{X: 4, Y: len(frame{m}.head()) + 3, Button: tea.MouseLeft})
 	must.Equal(t, backendsOf(m).Current, (backends.ServerKey{Backend: "zk", Server: 0}), "a click selected")
@@ -125,9 +125,9 @@ func TestBackendWarningsHaveMarks(t *testing.T) {
 	at[0].Servers[0].Role, at[0].Servers[0].Lagging, at[0].Servers[0].Lag = "follower", true, 12*time.Second
 	at[1].Error = "redissource: connection lost\nredissource: master a:1: EOF"
 	m := model(t, Options{}, 200, 50, inspect.NewSnapshot(fixture.Noon, at, nil))
-	shows(t, m, "b", "▲-4200 ms", "▲ over 10s behind")
-	shows(t, m, "down", "▲ its leader by over 10s")
-	shows(t, m, "up down down down down", "connection lost", "master a:1: EOF")
+	keysShow(t, m, "b", "▲-4200 ms", "▲ over 10s behind")
+	keysShow(t, m, "down", "▲ its leader by over 10s")
+	keysShow(t, m, "up down down down down", "connection lost", "master a:1: EOF")
 	wantNoText(t, m, "redissource", `\u{a}`)
 }
 
@@ -137,8 +137,8 @@ func TestBackendsNameTheirTarget(t *testing.T) {
 	second.Name, second.Reach.Target = "redis2", "redis://10.2.1.9:6379/1"
 	own.Name, own.Reach.Target = "cache", "redis://10.2.1.9:6379?name=cache"
 	m := model(t, Options{}, 120, 36, inspect.NewSnapshot(fixture.Noon, []*inspect.Backend{&second}, nil))
-	shows(t, m, "b", "redis://10.2.1.9:6379/1 (?name=NAME gives it its own name)")
+	keysShow(t, m, "b", "redis://10.2.1.9:6379/1 (?name=NAME gives it its own name)")
 	m = model(t, Options{}, 120, 36, inspect.NewSnapshot(fixture.Noon, []*inspect.Backend{&own}, nil))
-	shows(t, m, "b", "redis://10.2.1.9:6379?name=cache")
+	keysShow(t, m, "b", "redis://10.2.1.9:6379?name=cache")
 	wantNoText(t, m, "NAME")
 }

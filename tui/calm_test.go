@@ -112,7 +112,7 @@ func TestOwnHoldsAreMarked(t *testing.T) {
 	}
 	goTo(m, screen.Chain, screen.Subject{Lock: fixture.Id("zk:/jobs/mine")})
 	wantText(t, m, me.Name+" (you)", "r release yours")
-	runs(t, m, "x", "It is yours: Esc, then r releases it")
+	keysRun(t, m, "x", "It is yours: Esc, then r releases it")
 }
 
 // A holder known only by its label counts as a client.
@@ -138,7 +138,7 @@ func TestMutedFindingIsMarkedAndCounted(t *testing.T) {
 	must.Contain(t, lineWith(t, m, "● "+l.ID.String()), "✖ muted")
 	wantText(t, m, "✖ persistent-contender (muted)", "muted by me until ", " · 1 muted")
 	wantNoText(t, m, "1 critical")
-	shows(t, m, "f", "(muted) "+f.Message, "muted by me until ", ": known")
+	keysShow(t, m, "f", "(muted) "+f.Message, "muted by me until ", ": known")
 	receives(t, m, tea.WindowSizeMsg{Width: 80, Height: 24}, "M unmute")
 }
 

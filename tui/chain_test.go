@@ -28,11 +28,11 @@ func TestReadersAreGrouped(t *testing.T) {
 	}
 	m := showing(t, Options{}, 80, 24, library(6))
 	wantNoText(t, m, "10.2.0.1:53122")
-	shows(t, m, "enter", "▾ 6 readers", "10.2.0.1:53122", "enter close")
-	shows(t, m, "j j", "● reader-b · holds")
-	shows(t, m, "h", "▸ 6 readers", "enter open") // closes the group and selects it
-	shows(t, m, "j", "○ writer-1 · waits")
-	hides(t, m, "h", "▸ chain")
+	keysShow(t, m, "enter", "▾ 6 readers", "10.2.0.1:53122", "enter close")
+	keysShow(t, m, "j j", "● reader-b · holds")
+	keysShow(t, m, "h", "▸ 6 readers", "enter open") // closes the group and selects it
+	keysShow(t, m, "j", "○ writer-1 · waits")
+	keysHide(t, m, "h", "▸ chain")
 }
 
 // A few readers have a row each. A problem of one reader among many is shown on the group.
@@ -47,9 +47,9 @@ func TestGroupsHideNothingThatMatters(t *testing.T) {
 // joins a closed one.
 func TestCursorFollowsIntoAGroup(t *testing.T) {
 	m := showing(t, Options{}, 120, 36, library(3))
-	shows(t, m, "j j", "● reader-c · holds")
+	keysShow(t, m, "j j", "● reader-c · holds")
 	receives(t, m, snapshotArrivedMsg{snapshot: snapshotOf(library(4))}, "▸ 4 readers", "● 4 readers · ")
-	shows(t, m, "l j j j", "● reader-c · holds")
+	keysShow(t, m, "l j j j", "● reader-c · holds")
 	l := library(6)
 	l.Holders = l.Holders[1:]
 	receives(t, m, snapshotArrivedMsg{snapshot: snapshotOf(l)}, "▾ 5 readers", "● reader-c · holds")
@@ -78,7 +78,7 @@ func TestBlockedHolderNamesRootBlocker(t *testing.T) {
 	m.Go(screen.Chain, screen.Subject{Lock: orders.ID})
 	settle(t, m, m.navigate())
 	wantText(t, m, "→ its holder is itself blocked on zk:/locks/billing, which reader-1 holds for 3m00s (o goes there)")
-	shows(t, m, "o", "zk:/locks/billing  mutex", "reader-1 (10.2.0.0:53122)")
+	keysShow(t, m, "o", "zk:/locks/billing  mutex", "reader-1 (10.2.0.0:53122)")
 	wantNoText(t, m, "its holder itself")
 	press(m, "esc")
 	free := *other
@@ -99,8 +99,8 @@ func TestReadingWriterIsOneHolder(t *testing.T) {
 // Enter on a contender shows its owner's other holds and waits.
 func TestEnterOpensTheOwner(t *testing.T) {
 	m := opened(t, Options{}, 120, 36, fixture.Orders().ID)
-	shows(t, m, "j enter", "▸ clients")
-	shows(t, m, "esc", "▸ chain", "○ worker-7 · waits")
+	keysShow(t, m, "j enter", "▸ clients")
+	keysShow(t, m, "esc", "▸ chain", "○ worker-7 · waits")
 }
 
 // A slash in a queue searches the owners and hides nothing. The letters after it are not commands.
@@ -111,16 +111,16 @@ func TestOwnersAreFoundInTheQueue(t *testing.T) {
 		_, c, _ := (acting{m.world}).selected()
 		must.Equal(t, c.Owner.Label.Raw(), want)
 	}
-	shows(t, m, "/ worker-7", "1 of 4 found", "worker-3", "worker-1")
+	keysShow(t, m, "/ worker-7", "1 of 4 found", "worker-3", "worker-1")
 	at("worker-7")
-	shows(t, m, "backspace backspace enter n", "/ worker", "3 of 4 found")
+	keysShow(t, m, "backspace backspace enter n", "/ worker", "3 of 4 found")
 	at("worker-1")
 	press(m, "n")
 	at("worker-3")
 	press(m, "N")
 	at("worker-1")
 	fits(t, m)
-	hides(t, m, "esc", "found")
+	keysHide(t, m, "esc", "found")
 	must.Equal(t, m.inFront, screen.Chain, "esc leads to")
 }
 
@@ -213,7 +213,7 @@ func TestRedisQueueIsReadable(t *testing.T) {
 	for _, size := range sizes {
 		m := showing(t, Options{}, size.width, size.height, fairQueue())
 		goldenScreen(t, fmt.Sprintf("chain-fair-%dx%d", size.width, size.height), m)
-		shows(t, m, "j j", "nothing keeps its entry alive", "thread 33 · instance "+uuid(1))
+		keysShow(t, m, "j j", "nothing keeps its entry alive", "thread 33 · instance "+uuid(1))
 	}
 }
 

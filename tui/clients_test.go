@@ -91,8 +91,8 @@ func TestClientsAndChainOpenInContext(t *testing.T) {
 	makeClients(m)
 	must.Equal(t, selectedName(m), "eve", "opened at")
 	wantText(t, m, "waits      zk:/jobs/ledger", "10.2.0.5:53125", "expires in ≥25s")
-	shows(t, m, "enter k enter", "chain", "dan (10.2.0.4:53124) has held it")
-	shows(t, m, "esc", "what it holds and waits for")
+	keysShow(t, m, "enter k enter", "chain", "dan (10.2.0.4:53124) has held it")
+	keysShow(t, m, "esc", "what it holds and waits for")
 }
 
 func TestClientsOpenAtTheTop(t *testing.T) {
@@ -128,16 +128,16 @@ func TestCycleAcrossBackendsIsDrawn(t *testing.T) {
 			inspect.Update{Backend: b[0], Put: []*inspect.Lock{fixture.QueueOf("/orders", time.Minute, fixture.Person{Name: label.Raw(), Session: 7}, fixture.Person{Name: other.Raw(), Session: 8})}},
 			inspect.Update{Backend: b[1], Put: []*inspect.Lock{key}})
 		m := inClients(t, Options{}, 120, 36, s, screen.Subject{})
-		shows(t, m, "w", words...)
+		keysShow(t, m, "w", words...)
 	}
 }
 
 func TestGraphOpensTheChain(t *testing.T) {
 	t.Parallel()
 	m := inClients(t, Options{}, 80, 24, fixture.BlockedClients(t), screen.Subject{})
-	shows(t, m, "w", "deadlock: 2 clients", "Cheapest fix: stop bob", "▲ dan holds up 2 contenders across 2 locks")
-	shows(t, m, "G", "redis: 2 of 2 contenders")
-	shows(t, m, "g j j j j enter", "chain", "zk:/jobs/ledger", "dan (10.2.0.4:53124) has held it")
+	keysShow(t, m, "w", "deadlock: 2 clients", "Cheapest fix: stop bob", "▲ dan holds up 2 contenders across 2 locks")
+	keysShow(t, m, "G", "redis: 2 of 2 contenders")
+	keysShow(t, m, "g j j j j enter", "chain", "zk:/jobs/ledger", "dan (10.2.0.4:53124) has held it")
 }
 
 // The cursor stays on its client, whatever the client holds.
@@ -164,7 +164,7 @@ func TestClientSelectionFollows(t *testing.T) {
 // The key of the clients shows their list, even if the graph is or was in front.
 func TestClientsOpenTheirList(t *testing.T) {
 	m := inClients(t, Options{}, 120, 36, fixture.BlockedClients(t), screen.Subject{})
-	shows(t, m, "w c", "sort: blocks the most")
+	keysShow(t, m, "w c", "sort: blocks the most")
 	press(m, "w", "1", "c")
 	makeClients(m)
 	wantText(t, m, "sort: blocks the most")
@@ -187,23 +187,23 @@ func TestClientsAreSorted(t *testing.T) {
 		}
 	}
 	wantText(t, m, "sort: blocks the most")
-	shows(t, m, "j s s s s", "sort: name")
+	keysShow(t, m, "j s s s s", "sort: name")
 	byName := names()
 	must.True(t, slices.IsSorted(byName), "not sorted", byName)
 	must.True(t, len(byName) >= 3, "too few", byName)
 	makeClients(m) // in the first order
 	must.Same(t, names(), byName, "a new list")
-	shows(t, m, "S", "sort: name, reversed")
+	keysShow(t, m, "S", "sort: name, reversed")
 	turned := names()
 	slices.Reverse(turned)
 	must.Same(t, turned, byName, "reversed")
 	for _, next := range []string{"blocks the most", "holds the most", "waits for the most", "waits longest", "name", "blocks the most"} {
-		shows(t, m, "s", "sort: "+next)
+		keysShow(t, m, "s", "sort: "+next)
 	}
-	shows(t, m, "w s", "cannot be sorted") // the graph is not sorted
-	shows(t, m, "w", "sort: blocks the most")
+	keysShow(t, m, "w s", "cannot be sorted") // the graph is not sorted
+	keysShow(t, m, "w", "sort: blocks the most")
 	send(m, tea.WindowSizeMsg{Width: 60, Height: 24})
-	shows(t, m, "s S", "sort: holds the most, reversed") // the choice is visible in a smaller window, too
+	keysShow(t, m, "s S", "sort: holds the most, reversed") // the choice is visible in a smaller window, too
 }
 
 func TestClientsMouse(t *testing.T) {
@@ -236,14 +236,14 @@ func TestEmptyClientsSayWhy(t *testing.T) {
 		})
 	}
 	m := inClients(t, Options{}, 80, 24, inspect.NewSnapshot(fixture.Noon, []*inspect.Backend{down}, nil), screen.Subject{})
-	shows(t, m, "w", "No deadlock found in the parts that could be read", "zk cannot be reached")
+	keysShow(t, m, "w", "No deadlock found in the parts that could be read", "zk cannot be reached")
 	l := fixture.Orders()
 	l.Waiters[0].Owner = inspect.Owner{}
 	m = inClients(t, Options{}, 200, 24, inspect.NewSnapshot(fixture.Noon, []*inspect.Backend{quiet}, []*inspect.Lock{l}), screen.Subject{})
 	press(m, "w")
 	wantText(t, m, "No deadlock among the identified clients,", "zk: 1 of 4 contenders is unidentified (no session). Deadlocks involving it cannot be detected.")
-	shows(t, m, "w", "1 unidentified, not listed")
-	shows(t, m, "/ worker-3 enter", "worker-3")
+	keysShow(t, m, "w", "1 unidentified, not listed")
+	keysShow(t, m, "/ worker-3 enter", "worker-3")
 	wantNoText(t, m, "unidentified") // it is not among the filtered ones
 }
 
@@ -311,7 +311,7 @@ func TestClientsKeepTheirPlaces(t *testing.T) {
 func TestIdleClientIsCounted(t *testing.T) {
 	m := inClients(t, Options{Now: func() time.Time { return fixture.Noon }}, 80, 24,
 		queues(t, fixture.QueueOf("/x", time.Hour, fixture.Ann), fixture.QueueOf("/y", time.Hour, fixture.Dan, fixture.Bob)), screen.Subject{})
-	shows(t, m, "/ a n enter", "2 of 3 clients")
+	keysShow(t, m, "/ a n enter", "2 of 3 clients")
 	press(m, "end", "tab") // into ann's pane
 	showClients(m, queues(t, fixture.QueueOf("/y", time.Hour, fixture.Dan, fixture.Bob)))
 	wantText(t, m, "2 of 3 clients")
@@ -326,8 +326,8 @@ func TestClientIsFoundByAnyOwner(t *testing.T) {
 	app, batch := fixture.Person{Name: "app-1", Session: 9}, fixture.Person{Name: "batch-1", Session: 9}
 	m := inClients(t, Options{}, 120, 36, queues(t, fixture.QueueOf("/x", time.Hour, app),
 		fixture.QueueOf("/y", time.Minute, batch, fixture.Dan), fixture.QueueOf("/z", time.Minute, fixture.Dan, fixture.Eve)), screen.Subject{})
-	shows(t, m, "/ batch-1 enter", "1 of 3 clients", "app-1 and 1 more", "owners app-1, batch-1")
-	shows(t, m, "w", "batch-1 holds up 2 contenders across 2 locks", "client app-1 and 1 more")
+	keysShow(t, m, "/ batch-1 enter", "1 of 3 clients", "app-1 and 1 more", "owners app-1, batch-1")
+	keysShow(t, m, "w", "batch-1 holds up 2 contenders across 2 locks", "client app-1 and 1 more")
 	press(m, "w")
 	showClients(m, queues(t, fixture.QueueOf("/x", time.Hour, app), fixture.QueueOf("/z", time.Minute, fixture.Dan, fixture.Eve)))
 	wantText(t, m, "1 of 3 clients", "app-1 and 1 more")

@@ -37,7 +37,7 @@ func TestCopyMenu(t *testing.T) {
 		{fixture.Hostile().ID, []string{"y"}, inspect.Escape(fixture.Hostile().ID.Path)},
 	} {
 		m := opened(t, Options{Commands: commands}, 80, 24, test.lock)
-		shows(t, m, "y", "Copy from "+test.lock.String()[:10], "path")
+		keysShow(t, m, "y", "Copy from "+test.lock.String()[:10], "path")
 		must.Equal(t, fmt.Sprint(press(m, test.keys...)()), test.want, "copied")
 		wantNoText(t, m, "Copy from")
 		wantText(t, m, "sent to the terminal's clipboard: ")
@@ -141,7 +141,7 @@ func TestATicketGoesToAFile(t *testing.T) {
 	} {
 		var file savedTicket
 		m := opened(t, Options{Save: file.save, NoClipboard: test.none}, 80, 24, fixture.Orders().ID)
-		shows(t, m, "Y", test.none)
+		keysShow(t, m, "Y", test.none)
 		exported(t, m, test.key)
 		must.Equal(t, file.name, test.name)
 		wantText(t, m, "written as", test.copied)
@@ -153,7 +153,7 @@ func TestATicketGoesToAFile(t *testing.T) {
 	m := opened(t, Options{Save: fails}, 80, 24, fixture.Orders().ID, "Y")
 	exported(t, m, "enter")
 	wantText(t, m, "not written: disk full; sent to the terminal's clipboard")
-	hides(t, m, "Y 9 x esc", "Ticket of", "sent to")
+	keysHide(t, m, "Y 9 x esc", "Ticket of", "sent to")
 }
 
 // A ticket that is too long for the terminal's clipboard only goes to a file.

@@ -115,7 +115,7 @@ func TestEventNamesGetTheRoom(t *testing.T) {
 			tt.event.At = fixture.Noon
 			m := withEvents(t, Options{}, tt.width, tt.height, tt.event)
 			wantText(t, m, tt.want...)
-			shows(t, m, "p", tt.want[len(tt.want)-1])
+			keysShow(t, m, "p", tt.want[len(tt.want)-1])
 		})
 	}
 }
@@ -141,12 +141,12 @@ func TestEventsFollow(t *testing.T) {
 	press(m, "/", "kind=released,handoff,expired,ended,forced,left,gone", "enter", "k")
 	send(m, happening(handoffs(31)[60:]...))
 	wantText(t, m, "↓ 4 new · G to follow / …", "forced,left,gone")
-	shows(t, m, "esc G", "newest below", "worker-31")
+	keysShow(t, m, "esc G", "newest below", "worker-31")
 	send(m, happening(handoffs(32)[62:]...))
 	wantText(t, m, "worker-32")
 	receives(t, m, tea.MouseWheelMsg{Button: tea.MouseWheelUp}, "G to follow")
-	shows(t, m, "g", "worker-0 → worker-1")
-	shows(t, m, "pgdown pgdown pgdown pgdown pgdown", "newest below")
+	keysShow(t, m, "g", "worker-0 → worker-1")
+	keysShow(t, m, "pgdown pgdown pgdown pgdown pgdown", "newest below")
 }
 
 func TestEventsFilter(t *testing.T) {
@@ -181,33 +181,33 @@ func TestEventsFilter(t *testing.T) {
 		send(m, happening(allKinds()...))
 		must.Equal(t, len(eventsOf(m).Shown), 2*want, filter, "shows … events after twice as many")
 		if filter != "" {
-			shows(t, m, "esc", "26 events", "locks ▸ events")
+			keysShow(t, m, "esc", "26 events", "locks ▸ events")
 		}
-		hides(t, m, "esc", "▸ events")
+		keysHide(t, m, "esc", "▸ events")
 	}
 }
 
 func TestEventsOfOneLock(t *testing.T) {
 	m := model(t, Options{}, 120, 36, fixture.Everything())
 	send(m, happening(allKinds()...))
-	shows(t, m, "e", "13 events")
-	shows(t, m, "g j j o", "7 of 13 events", "only zk:/locks/orders", "o all locks")
-	hides(t, m, "o", "only zk:")
+	keysShow(t, m, "e", "13 events")
+	keysShow(t, m, "g j j o", "7 of 13 events", "only zk:/locks/orders", "o all locks")
+	keysHide(t, m, "o", "only zk:")
 	press(m, "esc")
 	goTo(m, screen.Events, screen.Subject{Lock: fixture.Readers().ID})
-	shows(t, m, "o", "only zk:/locks/billing") // the newest is of another lock
+	keysShow(t, m, "o", "only zk:/locks/billing") // the newest is of another lock
 	press(m, "o", "esc")
 	goTo(m, screen.Chain, screen.Subject{Lock: fixture.Readers().ID})
-	shows(t, m, "e", "1 of 13 events", "only zk:/locks/billing", "reader-2")
+	keysShow(t, m, "e", "1 of 13 events", "only zk:/locks/billing", "reader-2")
 	press(m, "o", "g")
 	at := *eventsOf(m).Current()
-	shows(t, m, "G k k enter", "locks ▸ chain", "zk:/locks/orders")
+	keysShow(t, m, "G k k enter", "locks ▸ chain", "zk:/locks/orders")
 	press(m, "esc")
 	must.Equal(t, eventsOf(m).Only, inspect.ID{}, "restricted while hidden")
 	must.True(t, !eventsOf(m).Follow && *eventsOf(m).Current() != at, "the cursor moved while hidden")
 	press(m, "G", "k", "k", "k", "k", "k", "k", "k", "k", "k", "k", "k") // the backend's
-	shows(t, m, "o", "this event has no lock")
-	shows(t, m, "enter", "▸ backends", "10.2.1.1:6379")
+	keysShow(t, m, "o", "this event has no lock")
+	keysShow(t, m, "enter", "▸ backends", "10.2.1.1:6379")
 }
 
 // Forgotten events are mentioned, and the cursor moves from one to an event that is left.
@@ -243,7 +243,7 @@ func TestEventsWhilePaused(t *testing.T) {
 	press(m, "space")
 	send(m, happening(handoffs(3)[4:]...))
 	wantText(t, m, "4 events")
-	shows(t, m, "space", "6 events")
+	keysShow(t, m, "space", "6 events")
 }
 
 // Until the cursor moves, keys go to the previously selected lock, not the newest event's. None acts
@@ -256,7 +256,7 @@ func TestFollowingKeepsSelectedLock(t *testing.T) {
 	press(m, "/", "appeared", "enter")
 	must.Equal(t, m.front().Selected().Lock, fixture.FreeLock().ID, "filtered")
 	for _, key := range []string{"x", "m"} {
-		shows(t, m, key, "the newest event changes by itself")
+		keysShow(t, m, key, "the newest event changes by itself")
 	}
 	press(m, "esc", "k")
 	must.Equal(t, m.front().Selected().Lock, fixture.FreeLock().ID)
@@ -273,7 +273,7 @@ func TestEmptyEventsSayWhy(t *testing.T) {
 	send(m, happening(inspect.Event{Kind: inspect.EventAppeared, At: fixture.Noon, Lock: fixture.FreeLock().ID}))
 	wantText(t, m, "No events of zk:/locks/orders since watching began.", "o shows the events of all locks.")
 	m.events.Add([]inspect.Event{{Lock: fixture.Orders().ID, At: m.now.Add(-5 * time.Minute)}})
-	shows(t, m, "w", "No events of zk:/locks/orders in the last 2m.", "w shows older ones.")
+	keysShow(t, m, "w", "No events of zk:/locks/orders in the last 2m.", "w shows older ones.")
 }
 
 func TestEventsMouse(t *testing.T) {
@@ -323,11 +323,11 @@ func TestEventsHaveAWindowAndGroups(t *testing.T) {
 	t.Parallel()
 	now := fixture.Noon
 	m := withEvents(t, Options{Now: func() time.Time { return now }}, 160, 40, append(allKinds(), handoffs(30)...)...)
-	shows(t, m, "w", "72 of 73 events", "last 2m", "w 2m/10m/all")
+	keysShow(t, m, "w", "72 of 73 events", "last 2m", "w 2m/10m/all")
 	wantNoText(t, m, "lock found")
 	now = now.Add(100 * time.Second)
 	receives(t, m, tickedMsg{m.ticking}, "61 of 73 events")
-	shows(t, m, "w w p", "73 events", "grouped", "COUNT", "  31", "worker-30")
+	keysShow(t, m, "w w p", "73 events", "grouped", "COUNT", "  31", "worker-30")
 	must.Equal(t, len(eventsOf(m).Shown), 13, "rows")
 	press(m, "p")
 	must.Equal(t, len(eventsOf(m).Shown), 73, "p does not end the grouping")
@@ -335,7 +335,7 @@ func TestEventsHaveAWindowAndGroups(t *testing.T) {
 	wantText(t, m, "type /kind=trouble to see only trouble")
 	m.events.Keep = 10
 	m.events.Add(handoffs(30))
-	shows(t, m, "w", "last 2m", "older than 11:59:57 not kept")
+	keysShow(t, m, "w", "last 2m", "older than 11:59:57 not kept")
 }
 
 // A client has the same name in all rows, without its domain if two full names do not fit a handoff.
@@ -358,8 +358,8 @@ func TestEventsNameClientsConsistently(t *testing.T) {
 // An empty list of events names the key for each of its restrictions.
 func TestEmptyEventsNameBothKeys(t *testing.T) {
 	m := withEvents(t, Options{}, 80, 24, handoffs(3)...)
-	shows(t, m, "k o / zzz", "esc clears the filter.") // which takes the other keys
+	keysShow(t, m, "k o / zzz", "esc clears the filter.") // which takes the other keys
 	press(m, "enter")
 	wantText(t, m, "No events of zk:/locks/orders match the filter", "esc clears the filter, o shows the events of all locks")
-	shows(t, m, "esc", "only zk:/locks/orders")
+	keysShow(t, m, "esc", "only zk:/locks/orders")
 }

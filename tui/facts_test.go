@@ -75,7 +75,7 @@ func TestUncheckedClockAgesAreMarked(t *testing.T) {
 		wantText(t, m, " "+one.mark+"1h00m")
 		goTo(m, screen.Chain, screen.Subject{Lock: l.ID})
 		wantText(t, m, "longest wait "+one.mark+"1h00m", "  "+one.mark+"1h00m ")
-		shows(t, m, "j", "in the queue for "+one.mark+"1h00m")
+		keysShow(t, m, "j", "in the queue for "+one.mark+"1h00m")
 	}
 }
 
@@ -87,8 +87,8 @@ func TestHostsHaveTheirNames(t *testing.T) {
 	l.Holders[0].Owner.Client = "10.0.9.7:50312"
 	s := snapshotOf(l).WithHosts(&inspect.Hosts{Rules: []inspect.HostRule{rule}})
 	m := model(t, Options{}, 120, 36, s)
-	shows(t, m, "enter", "billing-1:50312", "10.0.9.7:50312", "named billing-1")
-	shows(t, m, "esc / client=billing enter", "/locks/a")
+	keysShow(t, m, "enter", "billing-1:50312", "10.0.9.7:50312", "named billing-1")
+	keysShow(t, m, "esc / client=billing enter", "/locks/a")
 }
 
 // A domain that all hosts share is left out only in lists where names would be cut.
@@ -102,7 +102,7 @@ func TestCutNamesOmitSharedDomain(t *testing.T) {
 	m := model(t, Options{}, 60, 24, s)
 	wantText(t, m, "app-1:4001")
 	wantNoText(t, m, "app-1.prod")
-	shows(t, m, "enter", "app-0:4001", "● app-0.production.example.net:4001")
+	keysShow(t, m, "enter", "app-0:4001", "● app-0.production.example.net:4001")
 	press(m, "esc", "c")
 	makeClients(m)
 	wantText(t, m, "app-1:4001")
@@ -151,7 +151,7 @@ func TestAFindingHasOneSeverityEverywhere(t *testing.T) {
 			if tt.found != "" {
 				wantText(t, m, strings.Fields(tt.found)[0]+" "+rule)
 			}
-			shows(t, m, "f", tt.counted)
+			keysShow(t, m, "f", tt.counted)
 			if tt.found != "" {
 				wantText(t, m, tt.found)
 			}
@@ -194,7 +194,7 @@ func TestClearedFindingsAreListed(t *testing.T) {
 	must.Contain(t, lineWith(t, m, "unseen-begin"), " ?  11:51", "unseen start")
 	must.Equal(t, lineAt(m, "unseen-begin"), lineAt(m, " went ")+1, "the one before it is in line")
 	narrow := withEvents(t, Options{}, 120, 36, list...)
-	hides(t, narrow, "f", "cleared in the last")
+	keysHide(t, narrow, "f", "cleared in the last")
 }
 
 // Without findings, the cleared ones are shown in any window.

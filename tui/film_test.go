@@ -68,17 +68,17 @@ func TestReplayPlays(t *testing.T) {
 	r.wait(time.Minute, "0:06 of 1:00, paused", "space plays", "worker-1 ")
 	wantNoText(t, r.Model, "PAUSED", " PAST ")
 	for _, key := range []string{"enter", "t", "c", "f", "b", "e"} {
-		shows(t, r.Model, key, "0:06 of 1:00, paused")
+		keysShow(t, r.Model, key, "0:06 of 1:00, paused")
 	}
 	wantText(t, r.Model, "2 events")
 	press(r.Model, "space", ">", ">")
 	r.wait(5*time.Second, "0:26 of 1:00, plays x4", "6 events")
-	shows(t, r.Model, "[", "0:21 of 1:00", "5 events")
+	keysShow(t, r.Model, "[", "0:21 of 1:00", "5 events")
 	r.wait(time.Minute, "1:00 of 1:00, the end", "13 events")
-	shows(t, r.Model, "]", "this is the end of the recording")
-	shows(t, r.Model, "{ {", "the recording begins here", "0:00 of 1:00")
-	shows(t, r.Model, "backspace", "1:00 of 1:00, the end")
-	shows(t, r.Model, "space", "0:00 of 1:00, plays x4")
+	keysShow(t, r.Model, "]", "this is the end of the recording")
+	keysShow(t, r.Model, "{ {", "the recording begins here", "0:00 of 1:00")
+	keysShow(t, r.Model, "backspace", "1:00 of 1:00, the end")
+	keysShow(t, r.Model, "space", "0:00 of 1:00, plays x4")
 }
 
 // The playhead waits for the reader, and continues with it.
@@ -88,7 +88,7 @@ func TestReplayWaitsForTheReader(t *testing.T) {
 	r.wait(time.Second, "0:10 of 0:10 read, plays x60")
 	send(r.Model, filmedMsg{snapshots: frames(3, 13)})
 	r.wait(time.Second/2, "0:40 of 1:00 read, plays x60")
-	shows(t, r.Model, "x", "this is a recording")
+	keysShow(t, r.Model, "x", "this is a recording")
 	receives(t, r.Model, filmedMsg{err: errors.New("line 9: not JSON")}, "not JSON")
 }
 
@@ -98,22 +98,22 @@ func TestSoughtMomentIsDrawnOnceRead(t *testing.T) {
 	t.Parallel()
 	r := filming(t, Options{}, 120, 36)
 	send(r.Model, filmedMsg{snapshots: frames(0, 3)})
-	shows(t, r.Model, "] ] ] ]", "0:05 of 0:10 read, reading to 0:20", "space stops", "worker-1 ")
+	keysShow(t, r.Model, "] ] ] ]", "0:05 of 0:10 read, reading to 0:20", "space stops", "worker-1 ")
 	wantNoText(t, r.Model, "this is the end")
 	r.wait(time.Minute, "0:05 of 0:10 read, reading to 0:20")
 	receives(t, r.Model, filmedMsg{snapshots: frames(3, 4)}, "0:05 of 0:15 read, reading to 0:20", "worker-1 ")
 	receives(t, r.Model, filmedMsg{snapshots: frames(4, 7)}, "0:20 of 0:30 read, plays x1", "worker-4 ")
-	shows(t, r.Model, "}", "reading to 1:20")
-	shows(t, r.Model, "space", "0:20 of 0:30 read, paused", "space plays")
-	shows(t, r.Model, "} [ {", "0:15 of 0:30 read, paused", "worker-3 ")
-	shows(t, r.Model, "backspace", "0:15 of 0:30 read, reading to the end", "worker-3 ")
+	keysShow(t, r.Model, "}", "reading to 1:20")
+	keysShow(t, r.Model, "space", "0:20 of 0:30 read, paused", "space plays")
+	keysShow(t, r.Model, "} [ {", "0:15 of 0:30 read, paused", "worker-3 ")
+	keysShow(t, r.Model, "backspace", "0:15 of 0:30 read, reading to the end", "worker-3 ")
 	receives(t, r.Model, filmedMsg{snapshots: frames(7, 13)}, "0:15 of 1:00 read, reading to the end", "worker-3 ")
 	receives(t, r.Model, filmedMsg{err: io.EOF}, "1:00 of 1:00, the end", "worker-12 ")
 
 	r = filming(t, Options{}, 120, 36)
 	send(r.Model, filmedMsg{snapshots: frames(0, 3)})
 	r.wait(time.Minute)
-	shows(t, r.Model, "]", "0:10 of 0:10 read, reading to 0:15")
+	keysShow(t, r.Model, "]", "0:10 of 0:10 read, reading to 0:15")
 	press(r.Model, "}")
 	send(r.Model, filmedMsg{snapshots: frames(3, 7)})
 	receives(t, r.Model, filmedMsg{err: errors.New("line 9: not JSON")}, "0:30 of 0:30, the end", "not JSON")
@@ -122,7 +122,7 @@ func TestSoughtMomentIsDrawnOnceRead(t *testing.T) {
 func TestEmptyRecordingIsReported(t *testing.T) {
 	r := filming(t, Options{}, 80, 24)
 	send(r.Model, filmedMsg{err: io.EOF})
-	shows(t, r.Model, "[ space backspace >", "the recording is empty")
+	keysShow(t, r.Model, "[ space backspace >", "the recording is empty")
 }
 
 // In a gap of a recording, everything looks unknown.
@@ -138,7 +138,7 @@ func TestGapsLookUnknown(t *testing.T) {
 		})
 		send(r.Model, filmedMsg{snapshots: list})
 		send(r.Model, filmedMsg{err: io.EOF})
-		hides(t, r.Model, "space ] ] ] ]", "not watched")
+		keysHide(t, r.Model, "space ] ] ] ]", "not watched")
 		r.step(2 * time.Second)
 		receives(t, r.Model, nil, "not watched")
 		must.Equal(t, r.Snapshot().Backends[0].State, inspect.Down, "in the gap")
@@ -182,7 +182,7 @@ func TestIndexedMomentIsDrawnAhead(t *testing.T) {
 	ahead("]", "]", "]", "]", "]", "]")
 	wantText(t, r.Model, "0:30 of 1:00, only 0:10 of its history read", "worker-6 ", "space plays")
 	r.wait(time.Minute, "0:30 of 1:00, only 0:10 of its history read", "worker-6 ")
-	shows(t, r.Model, "x", "this is a recording")
+	keysShow(t, r.Model, "x", "this is a recording")
 	ahead("]", "]")
 	wantText(t, r.Model, "0:40 of 1:00, only 0:10 of its history read", "worker-8 ")
 	late, unstarted := moments(press(r.Model, "[")), press(r.Model, "]")
@@ -202,8 +202,8 @@ func TestIndexedMomentIsDrawnAhead(t *testing.T) {
 	r = filming(t, Options{Film: indexedFilm{}}, 120, 36)
 	send(r.Model, filmedMsg{snapshots: frames(0, 3)})
 	ahead("}")
-	shows(t, r.Model, "space", "of its history read", "space plays")
-	shows(t, r.Model, "space", "of its history read", "space stops")
+	keysShow(t, r.Model, "space", "of its history read", "space plays")
+	keysShow(t, r.Model, "space", "of its history read", "space stops")
 	ahead("[")
 	receives(t, r.Model, filmedMsg{snapshots: frames(3, 13)}, "0:55 of 1:00 (1:00 read), plays x1", "worker-11 ")
 }
@@ -305,7 +305,7 @@ func TestDemoRunsUntilKeyPress(t *testing.T) {
 	wantText(t, m, "2/2 second")
 	must.Equal(t, locksOf(m).Current.Lock, selected, "the demo moved the user's cursor")
 	wantText(t, m, "demo paused: P resumes")
-	shows(t, m, "P", "demo running: any key pauses", "2/2 second")
+	keysShow(t, m, "P", "demo running: any key pauses", "2/2 second")
 	beat(sceneTime)
 	wantText(t, m, "1/2 first")
 	receives(t, m, tea.MouseClickMsg{X: 10, Y: 5, Button: tea.MouseLeft}, "demo paused: P resumes")
@@ -313,11 +313,11 @@ func TestDemoRunsUntilKeyPress(t *testing.T) {
 
 func TestArrowsChangeTheScene(t *testing.T) {
 	m := model(t, Options{Scenes: twoScenes()}, 80, 24, fixture.Everything())
-	shows(t, m, "enter", "▸ chain")
-	hides(t, m, "right", "▸ chain")
+	keysShow(t, m, "enter", "▸ chain")
+	keysHide(t, m, "right", "▸ chain")
 	wantText(t, m, "2/2 second")
 	must.Equal(t, locksOf(m).Current.Lock, fixture.Orders().ID, "selected")
-	shows(t, m, "right left", "2/2 second")
+	keysShow(t, m, "right left", "2/2 second")
 	m = model(t, Options{Scenes: twoScenes(), Theme: theme.Options{ASCII: true}}, 120, 36, fixture.Everything(), "?")
 	must.True(t, isASCII(content(m)), "not ASCII")
 }
@@ -399,5 +399,5 @@ func TestAMomentHasItsPast(t *testing.T) {
 	m := model(t, Options{Past: past, Now: func() time.Time { return last.TakenAt }, Replay: true}, 120, 36, last)
 	row := lineWith(t, m, "zk:/locks/payments")
 	must.True(t, strings.ContainsAny(row, "▁▂▃▄▅▆▇█"), "the past is not plotted", row)
-	shows(t, m, "[", "5s ago, paused")
+	keysShow(t, m, "[", "5s ago, paused")
 }

@@ -43,10 +43,10 @@ func TestFiltersAreEdited(t *testing.T) {
 	}
 	m := model(t, Options{}, 120, 36, fixture.Everything(), ":")
 	send(m, tea.PasteMsg{Content: "orders"})
-	shows(t, m, "enter", "▸ chain", "zk:/locks/orders")
+	keysShow(t, m, "enter", "▸ chain", "zk:/locks/orders")
 	m = model(t, Options{}, 120, 36, fixture.Everything())
-	shows(t, m, "/ o", "in any name, host, session or finding")
-	hides(t, m, "esc / held>5m", "in any name")
+	keysShow(t, m, "/ o", "in any name, host, session or finding")
+	keysHide(t, m, "esc / held>5m", "in any name")
 }
 
 // Home shows all locks: H clears the list's filter, from any screen. Going back does not.
@@ -66,7 +66,7 @@ func TestHomeClearsFilter(t *testing.T) {
 	press(m, "/", "orders", "enter", "H")
 	must.Equal(t, m.filter().Text(), "", "on the list itself")
 	must.Equal(t, m.front().Selected(), first, "selected after H")
-	shows(t, m, "H", "already on the lock list")
+	keysShow(t, m, "H", "already on the lock list")
 }
 
 // Every screen has its filter in the same place, with any problem next to it.
@@ -109,14 +109,14 @@ func TestANewFilterStartsFresh(t *testing.T) {
 // host= finds a client as it finds its locks.
 func TestHostFindsClients(t *testing.T) {
 	m := inClients(t, Options{}, 120, 36, fixture.BlockedClients(t), screen.Subject{})
-	shows(t, m, "/ host=dan enter", "1 of 6 clients", "dan")
-	shows(t, m, "esc / ghost=dan enter", "0 of 6 clients")
+	keysShow(t, m, "/ host=dan enter", "1 of 6 clients", "dan")
+	keysShow(t, m, "esc / ghost=dan enter", "0 of 6 clients")
 }
 
 // An invalid filter is reported in the empty list, with the names of the fields.
 func TestInvalidFilterNamesTheFields(t *testing.T) {
 	m := model(t, Options{}, 80, 24, fixture.Everything())
-	shows(t, m, "/ hots=batch-7", "This filter is invalid", `no field "hots"`, "holder= host=", "held>5m", "backend=")
+	keysShow(t, m, "/ hots=batch-7", "This filter is invalid", `no field "hots"`, "holder= host=", "held>5m", "backend=")
 	wantNoText(t, m, "No lock matches")
 }
 
@@ -169,9 +169,9 @@ func answers(cmd tea.Cmd) []tea.Msg { return messages[answeredMsg](cmd) }
 // While a condition is half typed, the rows stay, and the cursor returns to its old place.
 func TestHalfTypedFilterKeepsTheRows(t *testing.T) {
 	m := model(t, Options{}, 140, 24, fixture.Everything())
-	shows(t, m, "G / held>5", "held>5: use a time", "zk:/locks/billing")
-	shows(t, m, "m", "2 of 8 locks")
-	shows(t, m, "backspace backspace", "2 of 8 locks", "use a time")
+	keysShow(t, m, "G / held>5", "held>5: use a time", "zk:/locks/billing")
+	keysShow(t, m, "m", "2 of 8 locks")
+	keysShow(t, m, "backspace backspace", "2 of 8 locks", "use a time")
 	press(m, "backspace", "backspace", "backspace", "backspace", "backspace")
 	must.Equal(t, locksOf(m).Current.Lock.Path, "/locks/nightly", "the cursor is on")
 }
@@ -189,7 +189,7 @@ func TestGaugesKeepTheirLength(t *testing.T) {
 		}
 		l.Holders[0].ExpiresAt = p.clock().Add(3 * time.Second)
 	})
-	shows(t, p.Model, "esc", "╌   3.0s")
+	keysShow(t, p.Model, "esc", "╌   3.0s")
 	must.True(t, p.snapshot.Lock(l.ID).LongestTTL() >= 2*time.Minute, "full length")
 }
 

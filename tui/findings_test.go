@@ -82,7 +82,7 @@ func TestFindingsAreListed(t *testing.T) {
 	must.Same(t, findingRows(m), want)
 	press(m, "j", "j", "enter")
 	wantText(t, m, "▾ missing-watch", "4 on 2 locks", "missing-watch of w-9", "zk:/locks/more", "the first of 4 · reported ")
-	shows(t, m, "j", "contender  w-1")
+	keysShow(t, m, "j", "contender  w-1")
 	press(m, "k", "enter")
 	must.Same(t, findingRows(m), want)
 }
@@ -131,7 +131,7 @@ func TestFindingsAreSorted(t *testing.T) {
 		{"s", "rule", "blind"},
 		{"S", "rule, reversed", "thin-margin"},
 	} {
-		shows(t, m, want.key, "sort: "+want.order)
+		keysShow(t, m, want.key, "sort: "+want.order)
 		must.Equal(t, first(), want.first, want.order, "first")
 		must.Equal(t, chosenRule(m), "stuck-holder", want.order, "moves the cursor")
 		must.Contain(t, splitLines(content(m))[lineOf(m)], "stuck-holder", want.order, "the cursor's line")
@@ -140,7 +140,7 @@ func TestFindingsAreSorted(t *testing.T) {
 	press(m, "/", "!stuck-holder !blind", "enter")
 	must.True(t, len(findingRows(m)) >= 4, "too few rows")
 	wantNone(t, strings.Join(findingRows(m), "\n"), "stuck-holder", "blind")
-	hides(t, m, "esc s", "sort:")
+	keysHide(t, m, "esc s", "sort:")
 	must.Equal(t, first(), "deadlock", "worst first")
 }
 
@@ -161,7 +161,7 @@ func TestTheOldestFindingsFirst(t *testing.T) {
 
 func TestFindingsOpen(t *testing.T) {
 	m := withFindings(t, Options{}, 120, 36, allFindings())
-	shows(t, m, "g enter", "locks ▸ chain", "zk:/locks/ring-a")
+	keysShow(t, m, "g enter", "locks ▸ chain", "zk:/locks/ring-a")
 	press(m, "esc")
 	must.Equal(t, chosenRule(m), "deadlock", "the cursor moved while hidden")
 	press(m, "esc")
@@ -171,10 +171,10 @@ func TestFindingsOpen(t *testing.T) {
 		m := goTo(model(t, Options{}, 120, 36, allFindings()), screen.Chain, screen.Subject{Lock: lock})
 		press(m, "f")
 		must.Equal(t, chosenRule(m), want, "from", lock)
-		shows(t, m, "esc", "locks ▸ chain")
+		keysShow(t, m, "esc", "locks ▸ chain")
 	}
 	m = goTo(model(t, Options{}, 120, 36, allFindings()), screen.Findings, screen.Subject{})
-	shows(t, m, "j enter", "locks ▸ backends", "eviction-risk", "10.2.1.1:6379")
+	keysShow(t, m, "j enter", "locks ▸ backends", "eviction-risk", "10.2.1.1:6379")
 	m = goTo(model(t, Options{}, 120, 36, allFindings()), screen.Findings, screen.Subject{Lock: fixture.Orders().ID})
 	must.True(t, m.front().Selected().Owner != inspect.Identity{}, "a finding that names its contender selects none")
 }
@@ -196,7 +196,7 @@ func TestFindingsKeepTimeAndCursor(t *testing.T) {
 	deliver(m, s)
 	must.Same(t, findingRows(m), []string{"ghost-owner zk:/locks/orders", "stuck-holder zk:/locks/orders"})
 	wantText(t, m, "✖ 1 critical · ▲ 1 warning", "another message", "reported 1m30s ago")
-	shows(t, m, "k", "reported 0s ago")
+	keysShow(t, m, "k", "reported 0s ago")
 }
 
 // A deadlock stays on its other locks when its first lock is freed first.
@@ -240,14 +240,14 @@ func TestEmptyFindingsSayWhy(t *testing.T) {
 	m := withFindings(t, Options{}, 80, 24, well(fixture.Backends()[:1]))
 	wantText(t, m, "no findings · 2 locks", "Nothing wrong that we can see.")
 	wantNoText(t, m, "not all could", "cannot see")
-	shows(t, m, "enter j G tab y / x enter", "Nothing wrong that we can see.")
+	keysShow(t, m, "enter j G tab y / x enter", "Nothing wrong that we can see.")
 	m = withFindings(t, Options{}, 80, 24, well(fixture.Backends()))
 	wantText(t, m, "? partial view", "What we cannot see:", "redis is degraded", "10.2.1.5:6379: no answer")
 	busy := fixture.Backends()[:1]
 	busy[0].FirstPass = false
 	wantText(t, withFindings(t, Options{}, 80, 24, well(busy)), "still scanning, 214 so far", "Still scanning: 214")
 	m = model(t, Options{}, 80, 24, nil)
-	shows(t, m, "f", "Nothing is known yet.")
+	keysShow(t, m, "f", "Nothing is known yet.")
 	wantNoText(t, m, "nothing wrong")
 }
 
@@ -256,11 +256,11 @@ func TestFindingDetailsScroll(t *testing.T) {
 	goTo(m, screen.Findings, screen.Subject{Lock: fixture.Orders().ID})
 	wantText(t, m, "more lines, tab", "do   see what worker-3 is doing")
 	wantNoText(t, m, "waiters")
-	shows(t, m, "tab", "tab: to the list")
+	keysShow(t, m, "tab", "tab: to the list")
 	press(m, "j", "j", "j", "j", "j", "j", "j", "j", "j", "j", "j", "j", "j", "j", "j", "j")
 	wantText(t, m, "waiters", `evil\u{1b}]52;c;AAAA\u{7}\u{202e}`, "hold p99", "21s", "13m58s ago (11:46:02)")
 	must.Equal(t, chosenRule(m), "stuck-holder", "the list moved")
-	shows(t, m, "tab j", "thin-margin", "10.2.1.4:6379 absent")
+	keysShow(t, m, "tab j", "thin-margin", "10.2.1.4:6379 absent")
 }
 
 func TestFindingsMouse(t *testing.T) {
@@ -293,7 +293,7 @@ func manyFindings(n int) *inspect.Snapshot {
 func TestOpenedGroupListsEveryFinding(t *testing.T) {
 	m := goTo(model(t, Options{}, 120, 36, manyFindings(2000)), screen.Findings, screen.Subject{})
 	wantText(t, m, "▲ 2000 warnings", "missing-watch", "on 2,000 locks", "on 2,000 locks")
-	shows(t, m, "enter G", "/locks/001999")
+	keysShow(t, m, "enter G", "/locks/001999")
 }
 
 // If there are many findings, a filter runs in a command, and only the newest result counts.
@@ -318,7 +318,7 @@ func TestFilterOfManyFindings(t *testing.T) {
 	wantText(t, m, "/locks/000127", "/locks/001127", "/locks/001270")
 	wantNoText(t, m, "777712", "000012")
 	fourth := press(m, "backspace")
-	shows(t, m, "esc", "on 2,000 locks") // everything is shown at once
+	keysShow(t, m, "esc", "on 2,000 locks") // everything is shown at once
 	send(m, answers(fourth)...)
 	wantText(t, m, "on 2,000 locks")
 }

@@ -325,7 +325,7 @@ func TestThemeKey(t *testing.T) {
 	send(m, tea.ColorProfileMsg{Profile: trueColor}, tea.BackgroundColorMsg{Color: color.Black})
 	seen := map[string]bool{}
 	for _, name := range []string{theme.Dark, theme.Light, theme.HighContrast, theme.ColourBlind, theme.Auto} {
-		shows(t, m, "T", "theme: "+name)
+		keysShow(t, m, "T", "theme: "+name)
 		must.Equal(t, m.View().BackgroundColor != nil, name == theme.Light, name, "has a background on a dark terminal")
 		m.flashText = ""
 		frame := m.View().Content

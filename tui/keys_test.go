@@ -149,7 +149,7 @@ func everyHintWorks(t *testing.T, m *Model, open func() *Model) {
 func TestDialogFooterHintsAreClickable(t *testing.T) {
 	for _, e := range screenList() {
 		m := onScreen(t, Options{}, e.name, 200, 50, true)
-		shows(t, m, "?", "Keys of this screen")
+		keysShow(t, m, "?", "Keys of this screen")
 		send(m, tea.MouseClickMsg{X: 1, Y: 49, Button: tea.MouseLeft}) // esc close
 		wantNoText(t, m, "Keys of this screen")
 	}
@@ -194,13 +194,13 @@ func TestDigitsAndHome(t *testing.T) {
 func TestHelpSearches(t *testing.T) {
 	m := model(t, Options{}, 200, 50, fixture.Everything())
 	receives(t, m, tea.KeyPressMsg{Code: tea.KeyF1}, "Everywhere", "reverse the order", "at least")
-	shows(t, m, "/ filter", "filter: show only locks")
+	keysShow(t, m, "/ filter", "filter: show only locks")
 	wantNoText(t, m, "reverse the order")
-	shows(t, m, "esc", "reverse the order")
+	keysShow(t, m, "esc", "reverse the order")
 	press(m, "/", "at least")
 	wantText(t, m, "≥ at least")
 	wantNoText(t, m, "Everywhere", "no watch")
-	shows(t, m, "xyz", "no key or symbol matches")
+	keysShow(t, m, "xyz", "no key or symbol matches")
 }
 
 // Keys of other screens and of the filter leave the comparison, and other keys do not.
@@ -232,7 +232,7 @@ func TestHelpFits(t *testing.T) {
 	for _, e := range screenList() {
 		m := model(t, Options{Lab: newFakeLab(), Release: newFakeReleaser().of, Scenes: twoScenes()}, 120, 36, fixture.Everything())
 		goTo(m, e.name, screen.Subject{Lock: fixture.Orders().ID})
-		shows(t, m, "?", "Everywhere", "Symbols", "about; the clock")
+		keysShow(t, m, "?", "Everywhere", "Symbols", "about; the clock")
 		wantNoText(t, m, "more lines")
 	}
 }
@@ -312,13 +312,13 @@ func TestFooterListsEachKeyOnce(t *testing.T) {
 	m := model(t, Options{}, 120, 36, fixture.Everything(), "f", "/", "stuck", "enter")
 	wantIn(t, foot(m), "esc clear filter", "h back")
 	must.Equal(t, strings.Count(foot(m), "esc "), 1, foot(m))
-	hides(t, m, "n esc", "esc clear filter")
+	keysHide(t, m, "n esc", "esc clear filter")
 }
 
 // The filter of clients has the same keys as all others.
 func TestClientsHaveTheFilterKeys(t *testing.T) {
 	m := inClients(t, Options{}, 120, 36, fixture.BlockedClients(t), screen.Subject{})
-	hides(t, m, "/ jobs enter n", "no filter is on")
+	keysHide(t, m, "/ jobs enter n", "no filter is on")
 	wantText(t, m, "esc clear filter")
 	press(m, "h")
 	must.Equal(t, m.inFront, screen.Locks, "h leads to")

@@ -86,15 +86,15 @@ func TestTakeHoldAndRelease(t *testing.T) {
 	wantText(t, m, "held 0s", "8s", "_c_mine-lock-0000000606", "token 4711", "HOLDING 1", "you hold zk:/locks/orders")
 	const usual = 30 * time.Second
 	must.Same(t, f.orders, []lab.Order{{Lock: fixture.Orders().ID, Kind: "mutex", Recipe: "curator", TTL: usual, Wait: usual}})
-	settles(t, m, "+", "confirmed with the servers, and extended: 8.0s from now")
-	settles(t, m, "i", "HOLDING 2", "re-entered")
+	keysSettle(t, m, "+", "confirmed with the servers, and extended: 8.0s from now")
+	keysSettle(t, m, "i", "HOLDING 2", "re-entered")
 	must.Equal(t, f.counted("extend"), 1, f.counts)
 	must.Equal(t, f.counted("reenter"), 1, f.counts)
-	settles(t, m, "r", "one of 2 holds of zk:/locks/orders released; still held", "HOLDING 1")
-	settles(t, m, "r", " released zk:/locks/orders")
+	keysSettle(t, m, "r", "one of 2 holds of zk:/locks/orders released; still held", "HOLDING 1")
+	keysSettle(t, m, "r", " released zk:/locks/orders")
 	wantNoText(t, m, "still held", "HOLDING")
 	for range 2 { // in your locks, and in the pane of the runs
-		shows(t, m, "enter", "lab", "none of your locks is selected")
+		keysShow(t, m, "enter", "lab", "none of your locks is selected")
 		press(m, "tab")
 	}
 	must.Equal(t, f.counted("release"), 2, f.counts)
@@ -108,10 +108,10 @@ func TestOwnLockIsReleasedFromItsChain(t *testing.T) {
 	l.Holders[0].Name = inspect.Untrusted(f.held.Name())
 	l.Holders[0].Owner.Label = inspect.Untrusted(fmt.Sprintf("%s:%d", must.Have(os.Hostname())(t), os.Getpid()))
 	deliver(m, snapshotOf(l))
-	shows(t, m, "enter j r", "r releases a lock of yours")
-	settles(t, m, "k r", " released zk:/locks/orders")
+	keysShow(t, m, "enter j r", "r releases a lock of yours")
+	keysSettle(t, m, "k r", " released zk:/locks/orders")
 	must.Equal(t, f.counted("release"), 1)
-	settles(t, m, "esc r", "you do not hold zk:/locks/orders")
+	keysSettle(t, m, "esc r", "you do not hold zk:/locks/orders")
 }
 
 func TestWaitingShowsThePlace(t *testing.T) {
@@ -125,7 +125,7 @@ func TestWaitingShowsThePlace(t *testing.T) {
 	must.Equal(t, f.counted("stop"), 1, "r did not stop the wait")
 	send(m, answeredMsg{screen.Lab, lab.TakeDoneMsg{Id: k.Id, Hold: nil, Err: context.Canceled}})
 	wantText(t, m, "stopped waiting; nothing is left on reachable servers", "not held")
-	shows(t, m, "r", "You hold nothing")
+	keysShow(t, m, "r", "You hold nothing")
 	mine := fixture.Id("zk:/locks/mine")
 	k = page.Hand.Add(&lab.Take{Order: lab.Order{Lock: mine}, Stop: func() {}})
 	send(m, answeredMsg{screen.Lab, lab.TakeDoneMsg{Id: k.Id, Err: context.Canceled}})
@@ -146,8 +146,8 @@ func expire(m *Model, f *fakeLab) {
 func TestMixedRecipeRefusalNamesBoth(t *testing.T) {
 	f := newFakeLab()
 	m := inLab(t, Options{Lab: f}, 120, 36, fixture.Orders().ID)
-	shows(t, m, "a orders down down right", "[kazoo]", "clients use it: they and kazoo clients would not wait")
-	settles(t, m, "tab tab enter", "refused, see above")
+	keysShow(t, m, "a orders down down right", "[kazoo]", "clients use it: they and kazoo clients would not wait")
+	keysSettle(t, m, "tab tab enter", "refused, see above")
 	must.Equal(t, len(f.orders), 0, "asked for", f.orders)
 }
 
@@ -169,10 +169,10 @@ func TestNothingIsTakenByAccident(t *testing.T) {
 func TestTypedLockNameIsChecked(t *testing.T) {
 	f := newFakeLab()
 	m := goTo(model(t, Options{Lab: f}, 120, 36, snapshotOf()), screen.Lab, screen.Subject{})
-	shows(t, m, "a", "Type the lock's name")
-	shows(t, m, "mine", "Write the backend before the path")
+	keysShow(t, m, "a", "Type the lock's name")
+	keysShow(t, m, "mine", "Write the backend before the path")
 	must.Equal(t, strings.Count(content(m), "rite the backend"), 1, "the error is shown")
-	shows(t, m, "backspace backspace backspace backspace no:x", "No such backend; choose from: zk, redis")
+	keysShow(t, m, "backspace backspace backspace backspace no:x", "No such backend; choose from: zk, redis")
 	press(m, "backspace", "backspace", "backspace", "backspace", "redis:lock:q")
 	wantText(t, m, "SET lock:q VALUE NX PX 30000 to 5 masters", "Redis locks have no queue")
 	f.err = lockops.ErrHeld
@@ -205,7 +205,7 @@ func TestAcquireFormFollowsTheName(t *testing.T) {
 		wantNoText(t, m, tt.not)
 	}
 	m := taken(t, newFakeLab())
-	shows(t, m, "a ctrl+u /mine", "below zk:/mine.", "[curator]") // the lock is held, so the form does not propose it
+	keysShow(t, m, "a ctrl+u /mine", "below zk:/mine.", "[curator]") // the lock is held, so the form does not propose it
 }
 
 // Only a free lock is proposed: to join a queue, the user types the lock's name.
@@ -215,7 +215,7 @@ func TestAcquireProposesOnlyFreeLocks(t *testing.T) {
 		"sequential node below zk:/free": {ID: fixture.Id("zk:/free"), State: inspect.StateFree, ReadAt: fixture.Noon},
 	} {
 		m := model(t, Options{Lab: newFakeLab()}, 120, 36, snapshotOf(l))
-		runs(t, m, "a", "Acquire a lock", want)
+		keysRun(t, m, "a", "Acquire a lock", want)
 	}
 }
 
@@ -228,12 +228,12 @@ func TestReadOnlyTakesNothing(t *testing.T) {
 		m := inLab(t, o, 120, 36, fixture.Orders().ID)
 		wantText(t, m, "Nothing can be acquired here: "+want, "Nothing can be run here: "+want)
 		for _, key := range []string{"a", "r", "+", "i"} {
-			shows(t, m, key, want)
+			keysShow(t, m, key, want)
 			must.True(t, !m.HasDialog(), key, "opens a form")
 		}
 		press(m, "n", "tab", "n")
 		must.True(t, !m.HasDialog(), "n opens a form")
-		shows(t, m, "esc x", want)
+		keysShow(t, m, "esc x", want)
 	}
 }
 
@@ -246,7 +246,7 @@ func TestAcquireFromEveryPane(t *testing.T) {
 		must.True(t, m.HasDialog(), want, "n opens no form")
 		press(m, "esc")
 		s.Choose(want)
-		shows(t, m, "a", "Acquire a lock", "zk:/locks/orders")
+		keysShow(t, m, "a", "Acquire a lock", "zk:/locks/orders")
 		press(m, "esc")
 		must.Equal(t, s.Pane, lab.PaneHand, "from", want, "to")
 		s.Choose(want)
@@ -272,7 +272,7 @@ func TestPanesTakeTheHeightTheyNeed(t *testing.T) {
 		m.resize()
 		if size.height == 36 {
 			wantText(t, m, "stop master m1", "↓ 3 more")
-			shows(t, m, "G", "stop master m5", "↑ 3 more")
+			keysShow(t, m, "G", "stop master m5", "↑ 3 more")
 		}
 		fits(t, m)
 	}
@@ -345,7 +345,7 @@ func TestWaitingIsNotHolding(t *testing.T) {
 	m.screens["held"] = heldScreen{n: func() int { return 0 }, waits: 1}
 	wantText(t, m, "WAITING 1")
 	wantNoText(t, m, "HOLDING")
-	shows(t, m, "q", "You wait for 1 lock here.", "Quitting stops waiting.", "[ Stop waiting and quit ]   [ Cancel ]")
+	keysShow(t, m, "q", "You wait for 1 lock here.", "Quitting stops waiting.", "[ Stop waiting and quit ]   [ Cancel ]")
 	wantNoText(t, m, "release")
 }
 
@@ -359,8 +359,8 @@ func TestEnterPressesTheButton(t *testing.T) {
 		wantText(t, m, "enter ACQUIRE  tab next field")
 		press(m, "tab")
 	}
-	settles(t, m, "enter", "you hold zk:/locks/orders")
-	shows(t, m, "a", "Type the lock's name")
+	keysSettle(t, m, "enter", "you hold zk:/locks/orders")
+	keysShow(t, m, "a", "Type the lock's name")
 }
 
 // The line above names the selected lock, and the pane shows how many clients wait for ours.
@@ -368,7 +368,7 @@ func TestLabShowsWaitersForHeldLock(t *testing.T) {
 	t.Parallel()
 	m := taken(t, newFakeLab())
 	m.screens[screen.Lab].Open(screen.Place{Screen: screen.Lab, Subject: screen.Subject{Lock: fixture.FreeLock().ID}}, screen.SnapshotMsg{})
-	shows(t, m, "k", "3 waiting  held", "zk:/locks/orders  worker-3")
+	keysShow(t, m, "k", "3 waiting  held", "zk:/locks/orders  worker-3")
 	wantNoText(t, m, "/locks/nightly")
 	page := m.screens[screen.Lab].(*lab.Screen)
 	page.Hand.Add(&lab.Take{Order: lab.Order{Lock: fixture.Id("zk:/other")}})

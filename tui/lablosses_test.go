@@ -18,7 +18,7 @@ func TestLossClearsEarlierMessages(t *testing.T) {
 	f := newFakeLab()
 	m := taken(t, f)
 	settle(t, m, press(m, "i"))
-	settles(t, m, "r", "still held")
+	keysSettle(t, m, "r", "still held")
 	expire(m, f)
 	wantText(t, m, "LOST  zk:/locks/orders")
 	wantNoText(t, m, "still held")
@@ -37,9 +37,9 @@ func TestLossIsLoudOnEveryScreen(t *testing.T) {
 	press(m, "esc")
 	expire(m, f)
 	wantText(t, m, "LOST  zk:/locks/orders", "session has expired", "Stop the work that it protects")
-	shows(t, m, "enter q esc", "LOST  zk:/locks/orders") // typed before it could be read
+	keysShow(t, m, "enter q esc", "LOST  zk:/locks/orders") // typed before it could be read
 	sink(m)
-	shows(t, m, "enter L", "LOST: zookeeper session has expired; r clears it")
+	keysShow(t, m, "enter L", "LOST: zookeeper session has expired; r clears it")
 	wantNoText(t, m, "HOLDING", "Stop the work that it protects")
 	press(m, "r")
 	must.Equal(t, f.counted("release"), 0, "a lost lock was released")
@@ -65,7 +65,7 @@ func TestLossDuringDialogStaysVisible(t *testing.T) {
 				press(m, "esc")
 			}
 			wantText(t, m, "LOST  zk:/locks/orders", "Stop the work that it protects", "Close")
-			hides(t, m, "esc", "LOST  zk:", "must stop")
+			keysHide(t, m, "esc", "LOST  zk:", "must stop")
 		})
 	}
 }
@@ -79,7 +79,7 @@ func TestManyLossesShareOneBox(t *testing.T) {
 	press(m, "j")
 	wantText(t, m, "LOST  zk:/locks/0", "LOST  zk:/locks/2", "more: the Lab lists them", "Stop the work that it protects", "Close")
 	m.options.Now = func() time.Time { return fixture.In(ackDelay) }
-	hides(t, m, "? esc", "LOST")
+	keysHide(t, m, "? esc", "LOST")
 	send(m, tea.WindowSizeMsg{Width: 60, Height: 10})
 	m.losses = []screen.Loss{{Lock: fixture.Orders().ID, Why: "why", At: fixture.Noon}}
 	wantText(t, m, "LOST: zk:/locks/orders")
@@ -89,7 +89,7 @@ func TestQuitAsksWhenSomethingIsHeld(t *testing.T) {
 	t.Parallel()
 	f := newFakeLab()
 	m := taken(t, f)
-	shows(t, m, "q", "You hold 1 lock here", "Quitting releases what you hold")
+	keysShow(t, m, "q", "You hold 1 lock here", "Quitting releases what you hold")
 	press(m, "esc")
 	for _, key := range []string{"enter", "esc", "q"} {
 		refuses(t, m, "q", key)
@@ -126,7 +126,7 @@ func TestInterruptKeepsTheDialogBelowAlive(t *testing.T) {
 	press(m, "ctrl+c")
 	settle(t, m, asked)
 	wantText(t, m, "You hold 1 lock here")
-	shows(t, m, "esc", "Type the path")
+	keysShow(t, m, "esc", "Type the path")
 }
 
 func TestSmallWindowRefusesQuitWhileHolding(t *testing.T) {

@@ -25,7 +25,7 @@ func TestFaultsAndTheirEffects(t *testing.T) {
 	settle(t, m, press(m, "enter"))
 	m.now = m.now.Add(time.Minute)
 	wantText(t, m, "thaw the holder of /locks/orders", "nothing has happened to the lock since")
-	shows(t, m, "down w", "expire the session of worker-7")
+	keysShow(t, m, "down w", "expire the session of worker-7")
 	settle(t, m, press(m, "!"))
 	expired := fmt.Sprintf("expire %x", fixture.Orders().Waiters[0].Owner.Session)
 	must.Same(t, box.calls, []string{"freeze zk:/locks/orders", expired})
@@ -53,7 +53,7 @@ func inFaults(t *testing.T, o Options, box *fakeFaults, width, height int) (*Mod
 func TestAFaultHitsTheNamedContender(t *testing.T) {
 	box := &fakeFaults{}
 	m, _ := inFaults(t, Options{}, box, 120, 36)
-	shows(t, m, "down", "expire the session of worker-3", "worker-7, next in the queue, gets")
+	keysShow(t, m, "down", "expire the session of worker-3", "worker-7, next in the queue, gets")
 	l := fixture.Orders()
 	old := l.Holders[0]
 	l.Holders, l.Waiters = l.Waiters[:1], l.Waiters[1:]
@@ -73,7 +73,7 @@ func TestAFaultHitsTheNamedContender(t *testing.T) {
 	must.Same(t, box.calls, []string{fmt.Sprintf("expire %x", old.Owner.Session)})
 	l.Waiters = l.Waiters[:2]
 	show()
-	shows(t, m, "down", "cut the connection of worker-7")
+	keysShow(t, m, "down", "cut the connection of worker-7")
 }
 
 // A fault whose label just changed is not injected until the user has had time to read it.
@@ -146,7 +146,7 @@ func TestQueueIsFairerThanRace(t *testing.T) {
 	}
 	must.True(t, !c.Running(), ". does not stop the runs")
 	wantText(t, m, "finished after 6.0s", "a race", "zk mutex is fairer: no overtakes, against 38%")
-	shows(t, m, "n esc", "a race") // the figures stay until the next run
+	keysShow(t, m, "n esc", "a race") // the figures stay until the next run
 	send(m, answeredMsg{screen.Lab, lab.RunTickMsg{Generation: c.Generation - 1, Report: halfway(6, 40)}})
 	wantNoText(t, m, "a race: 100%")
 }
@@ -166,7 +166,7 @@ func TestFailedRunShowsReason(t *testing.T) {
 	f := newFakeLab()
 	f.err = errors.New("no session with zookeeper 10.1.0.1:2181")
 	m := inLab(t, Options{Lab: f}, 120, 36, fixture.Orders().ID)
-	settles(t, m, "tab n up enter", "not run", "no session with zookeeper")
+	keysSettle(t, m, "tab n up enter", "not run", "no session with zookeeper")
 }
 
 // The lanes of a run use the lines that the pane above does not need, and have a time axis.

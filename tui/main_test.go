@@ -149,36 +149,36 @@ func wantNoText(t *testing.T, m *Model, texts ...string) {
 	wantNone(t, textOf(fits(t, m)), texts...)
 }
 
-// shows presses keys, separated by spaces, and wants texts on the screen.
-func shows(t *testing.T, m *Model, keys string, texts ...string) {
+// keysShow presses keys, separated by spaces, and checks that texts are on the screen.
+func keysShow(t *testing.T, m *Model, keys string, texts ...string) {
 	t.Helper()
 	press(m, strings.Fields(keys)...)
 	wantText(t, m, texts...)
 }
 
-// hides presses keys, and wants no such text on the screen.
-func hides(t *testing.T, m *Model, keys string, texts ...string) {
+// keysHide presses keys, and checks that no such text is on the screen.
+func keysHide(t *testing.T, m *Model, keys string, texts ...string) {
 	t.Helper()
 	press(m, strings.Fields(keys)...)
 	wantNoText(t, m, texts...)
 }
 
-// receives sends a message, and wants texts on the screen.
+// receives sends a message, and checks that texts are on the screen.
 func receives(t *testing.T, m *Model, msg tea.Msg, texts ...string) {
 	t.Helper()
 	send(m, msg)
 	wantText(t, m, texts...)
 }
 
-// runs presses keys, runs their command, and wants texts on the screen.
-func runs(t *testing.T, m *Model, keys string, texts ...string) {
+// keysRun presses keys, runs their command, which must exist, and checks that texts are on the screen.
+func keysRun(t *testing.T, m *Model, keys string, texts ...string) {
 	t.Helper()
 	run(t, m, press(m, strings.Fields(keys)...))
 	wantText(t, m, texts...)
 }
 
-// settles presses keys, settles their command, and wants texts on the screen.
-func settles(t *testing.T, m *Model, keys string, texts ...string) {
+// keysSettle presses keys, settles their command, and checks that texts are on the screen.
+func keysSettle(t *testing.T, m *Model, keys string, texts ...string) {
 	t.Helper()
 	settle(t, m, press(m, strings.Fields(keys)...))
 	wantText(t, m, texts...)

@@ -70,12 +70,12 @@ func TestPaletteShowsLongNames(t *testing.T) {
 	l := fixture.Orders()
 	l.ID.Path = "/locks/reports/daily-aggregation-of-customer-ledgers"
 	m := model(t, Options{}, 120, 36, snapshotOf(l))
-	shows(t, m, ": ledgers", "▸ zk:/locks/reports/daily-aggregation-of-customer-ledgers  ")
+	keysShow(t, m, ": ledgers", "▸ zk:/locks/reports/daily-aggregation-of-customer-ledgers  ")
 }
 
 func TestPaletteExplainsDisabledActions(t *testing.T) {
 	m := opened(t, Options{}, 120, 36, fixture.Orders().ID)
-	shows(t, m, ": force", "force-release", "read-only: start with --write")
+	keysShow(t, m, ": force", "force-release", "read-only: start with --write")
 	press(m, "enter")
 	must.True(t, m.HasDialog(), "the palette is closed")
 	must.Equal(t, m.flashText, "read-only: start with --write", "flash")
@@ -98,7 +98,7 @@ func TestPaletteSearchesManyLocks(t *testing.T) {
 	receives(t, m, early(), "searching")
 	receives(t, m, late(), "zk:/app-001/lock-000001")
 	wantNoText(t, m, "searching")
-	shows(t, m, "enter", "▸ chain", "zk:/app-001/lock-000001")
+	keysShow(t, m, "enter", "▸ chain", "zk:/app-001/lock-000001")
 }
 
 func TestLockSearchListsBestMatchesFirst(t *testing.T) {
@@ -115,13 +115,13 @@ func TestLockSearchListsBestMatchesFirst(t *testing.T) {
 
 func TestHelpScrolls(t *testing.T) {
 	m := model(t, Options{}, 80, 24, fixture.Everything())
-	shows(t, m, "?", "Keys of this screen: locks", "more lines", "up/down scroll")
+	keysShow(t, m, "?", "Keys of this screen: locks", "more lines", "up/down scroll")
 	wantNoText(t, m, "does not watch")
-	shows(t, m, "G", "no watch", "unmute findings: turn")
+	keysShow(t, m, "G", "no watch", "unmute findings: turn")
 	wantNoText(t, m, "more lines")
 	receives(t, m, tea.MouseWheelMsg{Button: tea.MouseWheelUp}, "more lines")
-	shows(t, m, "g", "Keys of this screen")
-	hides(t, m, "esc", "Everywhere")
+	keysShow(t, m, "g", "Keys of this screen")
+	keysHide(t, m, "esc", "Everywhere")
 }
 
 func TestWelcome(t *testing.T) {
@@ -158,8 +158,8 @@ func TestWelcomeOffersLocalServers(t *testing.T) {
 func TestPaletteRefusesOutdatedActions(t *testing.T) {
 	f := newFakeReleaser()
 	m := opened(t, Options{Release: f.of}, 120, 36, fixture.Orders().ID)
-	hides(t, m, ": force-release", "the lock is gone")
+	keysHide(t, m, ": force-release", "the lock is gone")
 	deliver(m, snapshotOf(fixture.FreeLock()))
-	shows(t, m, "enter", "the lock is gone")
+	keysShow(t, m, "enter", "the lock is gone")
 	must.Equal(t, len(f.requests), 0, "asked for", f.requests)
 }

@@ -62,37 +62,37 @@ func (r *rewound) wait(d time.Duration, texts ...string) {
 func TestScrubbing(t *testing.T) {
 	r := handedOverFor(t, Options{}, 120, 36)
 	wantText(t, r.Model, "worker-12")
-	shows(t, r.Model, "{", " PAST ", "12:00:05", "1m00s ago, paused", "12:00:00 ", "space plays", "worker-1 ")
+	keysShow(t, r.Model, "{", " PAST ", "12:00:05", "1m00s ago, paused", "12:00:00 ", "space plays", "worker-1 ")
 	wantNoText(t, r.Model, "worker-12")
 	for _, keys := range [][]string{{"enter"}, {"t"}, {"c"}, {"f"}, {"b"}} {
 		press(r.Model, keys...)
 		wantNoText(t, r.Model, "worker-12", "worker-2")
 		wantText(t, r.Model, " PAST ", "1m00s ago")
 	}
-	shows(t, r.Model, "e", "worker-1 ", "2 events")
+	keysShow(t, r.Model, "e", "worker-1 ", "2 events")
 	wantNoText(t, r.Model, "worker-2 ")
-	shows(t, r.Model, "]", "12:00:10", "worker-2 ", "3 events")
-	shows(t, r.Model, "[ [", "12:00:00", "1 event")
-	shows(t, r.Model, "[", "no history before 12:00:00")
-	hides(t, r.Model, "backspace", " PAST ", "ago, stands")
+	keysShow(t, r.Model, "]", "12:00:10", "worker-2 ", "3 events")
+	keysShow(t, r.Model, "[ [", "12:00:00", "1 event")
+	keysShow(t, r.Model, "[", "no history before 12:00:00")
+	keysHide(t, r.Model, "backspace", " PAST ", "ago, stands")
 	wantText(t, r.Model, "13 events")
-	shows(t, r.Model, "}", "already live")
+	keysShow(t, r.Model, "}", "already live")
 }
 
 // The past plays at its speed, stops on request, and ends at the present, which has moved on meanwhile.
 func TestPlayingThePast(t *testing.T) {
 	r := handedOverFor(t, Options{}, 120, 36)
-	shows(t, r.Model, "enter { space", "plays x1", "space stops")
+	keysShow(t, r.Model, "enter { space", "plays x1", "space stops")
 	r.wait(6*time.Second, "12:00:11", "worker-2 ")
 	press(r.Model, ">", ">")
 	r.wait(5*time.Second, "12:00:31", "plays x4", "worker-6 ")
-	shows(t, r.Model, "< < < < <", "plays x1/4")
+	keysShow(t, r.Model, "< < < < <", "plays x1/4")
 	r.wait(4*time.Second, "12:00:32")
 	press(r.Model, "space")
 	r.wait(time.Minute, "12:00:32", "paused")
 	r.handOver(99)
 	wantNoText(t, r.Model, "worker-99")
-	shows(t, r.Model, "] ]", "12:00:42")
+	keysShow(t, r.Model, "] ]", "12:00:42")
 	press(r.Model, ">", ">", ">", ">", ">", ">", ">", ">", "space")
 	r.wait(10 * time.Second)
 	wantNoText(t, r.Model, " PAST ")
@@ -103,12 +103,12 @@ func TestPlayingThePast(t *testing.T) {
 // A paused screen can go back in time, too. Events during the pause are shown, and play on after it.
 func TestScrubbingAPause(t *testing.T) {
 	r := handedOverFor(t, Options{}, 120, 36)
-	shows(t, r.Model, "space", "PAUSED: space resumes")
+	keysShow(t, r.Model, "space", "PAUSED: space resumes")
 	r.handOver(50)
 	r.at = r.at.Add(10 * time.Second)
 	wantNoText(t, r.Model, "worker-50")
-	shows(t, r.Model, "[", " PAST ")
-	shows(t, r.Model, "backspace", "worker-50")
+	keysShow(t, r.Model, "[", " PAST ")
+	keysShow(t, r.Model, "backspace", "worker-50")
 	must.Equal(t, r.Log().End(), 14, "events")
 	must.True(t, !r.Paused(), "still paused")
 }
@@ -133,7 +133,7 @@ func TestThePastIsSaved(t *testing.T) {
 		kept = p
 		return "/tmp/it's.jsonl", fails
 	}}, 120, 36)
-	shows(t, r.Model, "R", "Save what was seen since 12:00:00", "[ Save ]", "lockscope-past-TIME.jsonl")
+	keysShow(t, r.Model, "R", "Save what was seen since 12:00:00", "[ Save ]", "lockscope-past-TIME.jsonl")
 	refuses(t, r.Model, "tab", "enter") // Cancel
 	cmd := press(r.Model, "R", "enter")
 	wantText(t, r.Model, "saving")
@@ -166,26 +166,26 @@ func TestThePastLineFits(t *testing.T) {
 // A change of speed and its limits are reported even if nothing plays.
 func TestTheSpeedIsReported(t *testing.T) {
 	r := handedOverFor(t, Options{}, 120, 36)
-	shows(t, r.Model, "[ >", "the past plays x2")
-	shows(t, r.Model, "< <", "the past plays x1/2")
-	shows(t, r.Model, "< <", "x1/4 is the limit")
-	shows(t, r.Model, "> > > > > > > > >", "x64 is the limit")
+	keysShow(t, r.Model, "[ >", "the past plays x2")
+	keysShow(t, r.Model, "< <", "the past plays x1/2")
+	keysShow(t, r.Model, "< <", "x1/4 is the limit")
+	keysShow(t, r.Model, "> > > > > > > > >", "x64 is the limit")
 }
 
 // The demonstration plays at the present. While paused, it is not shown as playing.
 func TestTheDemonstrationLeavesThePast(t *testing.T) {
 	r := handedOverFor(t, Options{Scenes: twoScenes()}, 120, 36)
-	shows(t, r.Model, "[ P", "demo running: any key pauses")
+	keysShow(t, r.Model, "[ P", "demo running: any key pauses")
 	wantNoText(t, r.Model, " PAST ")
-	shows(t, r.Model, "space", "demo paused: space resumes")
-	shows(t, r.Model, "P", "demo running: any key pauses")
+	keysShow(t, r.Model, "space", "demo paused: space resumes")
+	keysShow(t, r.Model, "P", "demo running: any key pauses")
 	wantNoText(t, r.Model, "PAUSED")
 }
 
 // A time typed in the palette, or the acquisition by the selected holder, is shown at once.
 func TestRewindGoesToExactTime(t *testing.T) {
 	r := handedOverFor(t, Options{}, 120, 36)
-	shows(t, r.Model, ": 12:00:20", "go back to that time")
+	keysShow(t, r.Model, ": 12:00:20", "go back to that time")
 	press(r.Model, "enter")
 	must.Equal(t, r.playhead.at, fixture.In(20*time.Second), "at")
 	press(r.Model, "backspace")
@@ -197,7 +197,7 @@ func TestRewindGoesToExactTime(t *testing.T) {
 	must.True(t, r.inPast(), "not in the past")
 	press(r.Model, "backspace")
 	r.handOver(20) // just now: the nearest moment is the present
-	shows(t, r.Model, "@", " PAST ", "worker-20 ")
+	keysShow(t, r.Model, "@", " PAST ", "worker-20 ")
 	must.Equal(t, r.playhead.at, r.at, "the present")
 }
 
@@ -224,7 +224,7 @@ func TestRewindStaysWithItsHolder(t *testing.T) {
 	r.wait(5 * time.Second)
 	show(second, holder(103, r.at))
 	goTo(r.Model, screen.Chain, screen.Subject{Lock: l.ID})
-	shows(t, r.Model, "@", "when printer-102 acquired")
+	keysShow(t, r.Model, "@", "when printer-102 acquired")
 	_, c := r.front().(*chain.Screen).Contender()
 	must.Equal(t, c.Name, second.Name, "selected")
 	press(r.Model, "backspace", "H", "@")
@@ -237,11 +237,11 @@ func TestRewindStaysWithItsHolder(t *testing.T) {
 // If there is no moment to go to, the reason is shown.
 func TestAnUnknownMomentIsExplained(t *testing.T) {
 	m := opened(t, Options{}, 120, 36, fixture.Orders().ID)
-	shows(t, m, "j @", "it has not acquired the lock yet")
+	keysShow(t, m, "j @", "it has not acquired the lock yet")
 	l := fixture.Orders()
 	l.Holders[0].HeldSince = time.Time{}
 	deliver(m, inspect.NewSnapshot(fixture.Noon, fixture.Backends()[:1], []*inspect.Lock{l}))
-	shows(t, m, "g @", "its acquisition of the lock was not seen")
+	keysShow(t, m, "g @", "its acquisition of the lock was not seen")
 	r := handedOverFor(t, Options{}, 120, 36)
 	l = fixture.Orders()
 	l.Holders[0].HeldSince, l.Holders[0].Seen = time.Time{}, fixture.In(20*time.Second)
@@ -258,7 +258,7 @@ func TestChangesAreListed(t *testing.T) {
 	wantText(t, r.Model, "Comparing", "from 12:00:00 to 12:01:00")
 	send(r.Model, cmd())
 	wantText(t, r.Model, "No hold was seen to expire or be forced.", "1 lock changed", "1 lock changed only holders or waiters", "  zk:/locks/orders ")
-	runs(t, r.Model, "esc { D", "from 12:00:05 to 12:01:00")
+	keysRun(t, r.Model, "esc { D", "from 12:00:05 to 12:01:00")
 	press(r.Model, "D")
 	must.True(t, !r.HasDialog(), "the dialog did not close")
 	goTo(r.Model, screen.Chain, screen.Subject{Lock: fixture.Orders().ID})
@@ -308,7 +308,7 @@ func TestPassingLocksAreListed(t *testing.T) {
 			r.events.Add([]inspect.Event{{Kind: kind, At: after, Lock: fixture.Id("zk:" + path)}})
 		}
 	}
-	runs(t, r.Model, "D", "locks that came and went", "12:00:10 to 12:00:20  zk:/locks/gone")
+	keysRun(t, r.Model, "D", "locks that came and went", "12:00:10 to 12:00:20  zk:/locks/gone")
 	wantNoText(t, r.Model, "to 12:00:11", "/locks/early")
 }
 
@@ -348,7 +348,7 @@ func TestLongComparisonsScroll(t *testing.T) {
 		lines = append(lines, "", fmt.Sprintf("zk:/locks/%d   held", i), "  acquired  "+name)
 	}
 	receives(t, m, comparedMsg{1, "40 locks changed", lines}, "zk:/locks/0 ", "more lines")
-	shows(t, m, "G", "zk:/locks/39 ")
+	keysShow(t, m, "G", "zk:/locks/39 ")
 	_, last, _ := strings.Cut(content(m), "zk:/locks/39 ")
 	must.Equal(t, strings.Count(last, "x"), len(name), "the last name is cut")
 }
@@ -356,8 +356,8 @@ func TestLongComparisonsScroll(t *testing.T) {
 // A message about a key disappears with the next one.
 func TestNextKeyClearsMessages(t *testing.T) {
 	m := model(t, Options{}, 120, 36, fixture.Everything())
-	shows(t, m, "esc", "already on the lock list")
-	hides(t, m, "j", "already on the lock list")
+	keysShow(t, m, "esc", "already on the lock list")
+	keysHide(t, m, "j", "already on the lock list")
 }
 
 // The notice in a window that is too small fits; in the smallest, it is two words.

@@ -275,7 +275,7 @@ func TestBackendsDrawTheLastMinutes(t *testing.T) {
 	t.Parallel()
 	p := playing(t, Options{}, startOfPlay(), 200, 50)
 	goTo(p.Model, screen.Backends, screen.Subject{})
-	hides(t, p.Model, "j", "last 15m")
+	keysHide(t, p.Model, "j", "last 15m")
 	for i := range 4 {
 		p.until(time.Duration(90-30*i) * time.Second)
 		p.publish(inspect.Update{Put: []*inspect.Lock{p.copy()}, Backend: &inspect.Backend{

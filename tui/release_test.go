@@ -85,22 +85,22 @@ func run(t *testing.T, m *Model, cmd tea.Cmd) {
 	send(m, cmd())
 }
 
-// inConfirm is a model with the release dialog open and its preview shown.
-func inConfirm(t *testing.T, f *fakeReleaser) *Model {
+// inReleaseDialog is a model with the release dialog open and its preview shown.
+func inReleaseDialog(t *testing.T, f *fakeReleaser) *Model {
 	t.Helper()
 	m := opened(t, Options{Release: f.of}, 120, 36, fixture.Orders().ID)
-	runs(t, m, "x", "Force-release  zk:/locks/orders", "Held by  ● worker-3")
+	keysRun(t, m, "x", "Force-release  zk:/locks/orders", "Held by  ● worker-3")
 	return m
 }
 
 // The release of another client's lock takes time, so the dialog stays until its result was seen.
 func TestReleaseRunsOutsideUpdate(t *testing.T) {
 	f := newFakeReleaser()
-	m := inConfirm(t, f)
+	m := inReleaseDialog(t, f)
 	must.Equal(t, f.only(t).ID, fixture.Orders().ID)
 	must.Equal(t, f.only(t).Owner, fixture.Orders().Holders[0].Name)
 	must.True(t, !f.only(t).Waiter, "asked for a waiter")
-	shows(t, m, "/locks/orders", "press Enter twice")
+	keysShow(t, m, "/locks/orders", "press Enter twice")
 	cmd := press(m, "tab", "enter")
 	must.Equal(t, f.executions(), 0, "executed inside Update")
 	wantText(t, m, "Releasing")
@@ -109,7 +109,7 @@ func TestReleaseRunsOutsideUpdate(t *testing.T) {
 	run(t, m, cmd)
 	wantText(t, m, "Released: worker-3 no longer has it", "Now      ● worker-7")
 	receives(t, m, snapshotArrivedMsg{snapshot: fixture.Everything()}, "Released: worker-3")
-	hides(t, m, "enter", "Released")
+	keysHide(t, m, "enter", "Released")
 }
 
 // A user who forces out an active leader types two words instead of the path.
@@ -118,7 +118,7 @@ func TestTwoLeadersAreConfirmedInWords(t *testing.T) {
 	f := newFakeReleaser()
 	f.preview.TwoLeaders, f.preview.Warnings = true, []string{"two would lead: restart it instead"}
 	m := opened(t, Options{Release: f.of}, 120, 36, fixture.Orders().ID)
-	runs(t, m, "x", "Two would lead: restart it instead", "Type the words two leaders to confirm")
+	keysRun(t, m, "x", "Two would lead: restart it instead", "Type the words two leaders to confirm")
 	must.True(t, f.requests[0].TwoLeaders, "the preview would be refused")
 	must.True(t, press(m, "/locks/orders", "tab", "enter") == nil, "the path was accepted as consent")
 	press(m, "esc")
@@ -132,7 +132,7 @@ func TestWrongPathIsReported(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{"/locks/order", "/locks/orders2", "other:/locks/orders", "zk:", "zk:zk:/locks/orders"} {
 		f := newFakeReleaser()
-		m := inConfirm(t, f)
+		m := inReleaseDialog(t, f)
 		must.True(t, press(m, path, "tab", "enter") == nil, path, "started a command")
 		must.Equal(t, f.executions(), 0, path)
 		wantText(t, m, "path does not match")
@@ -141,8 +141,8 @@ func TestWrongPathIsReported(t *testing.T) {
 
 // The path may include the backend, as the screens show it. The first enter only goes to Release.
 func TestPathWithBackendIsAccepted(t *testing.T) {
-	m := inConfirm(t, newFakeReleaser())
-	shows(t, m, "zk:/locks/orders", "press Enter twice")
+	m := inReleaseDialog(t, newFakeReleaser())
+	keysShow(t, m, "zk:/locks/orders", "press Enter twice")
 	must.True(t, press(m, "enter") == nil, "the first enter released")
 	wantText(t, m, "press Enter again to release", "enter RELEASE")
 	must.True(t, press(m, "enter") != nil, "the second enter did not release")
@@ -161,7 +161,7 @@ func TestCancelIsDefault(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFakeReleaser()
-			m := inConfirm(t, f)
+			m := inReleaseDialog(t, f)
 			for _, k := range keys {
 				must.True(t, press(m, k) == nil, k, "started a command")
 			}
@@ -172,7 +172,7 @@ func TestCancelIsDefault(t *testing.T) {
 }
 
 func TestPasteDoesNothing(t *testing.T) {
-	m := inConfirm(t, newFakeReleaser())
+	m := inReleaseDialog(t, newFakeReleaser())
 	receives(t, m, tea.PasteMsg{Content: "/locks/orders"}, "pasting is off here")
 	must.True(t, press(m, "tab", "enter") == nil, "a paste confirmed")
 }
@@ -212,12 +212,12 @@ func TestStaleAnswersAreDropped(t *testing.T) {
 func TestHolderChangedMeanwhile(t *testing.T) {
 	f := newFakeReleaser()
 	f.result = act.Result{Reason: act.Changed}
-	m := inConfirm(t, f)
+	m := inReleaseDialog(t, f)
 	l := fixture.Orders()
 	l.Holders = []inspect.Contender{fixture.Znode(700, "worker-9", time.Second, nil, 0)}
 	l.Waiters = nil
 	receives(t, m, snapshotArrivedMsg{snapshot: snapshotOf(l)}, "It has changed since")
-	runs(t, m, "/locks/orders tab enter", "Not released (changed)", "it has changed", "Now      ● worker-9")
+	keysRun(t, m, "/locks/orders tab enter", "Not released (changed)", "it has changed", "Now      ● worker-9")
 }
 
 // A small window shows the conditions of each request, and the last one whole.
@@ -238,17 +238,17 @@ func TestRefusalsAndErrors(t *testing.T) {
 	f := newFakeReleaser()
 	f.preview.Refused = act.Gone
 	m := opened(t, Options{Release: f.of}, 80, 24, fixture.Orders().ID)
-	runs(t, m, "x", "Not released (gone)")
+	keysRun(t, m, "x", "Not released (gone)")
 
 	f = newFakeReleaser()
 	f.err = errors.New("zk: no answer\x1b[2J")
 	m = opened(t, Options{Release: f.of}, 80, 24, fixture.Orders().ID)
-	runs(t, m, "x", "nothing was sent", `zk: no answer\u{1b}[2J`)
+	keysRun(t, m, "x", "nothing was sent", `zk: no answer\u{1b}[2J`)
 
 	f = newFakeReleaser()
 	f.result = act.Result{Reason: act.NoQuorum, Masters: []act.MasterResult{{Addr: "a:1", Deleted: true}, {Addr: "b:1", Err: errors.New("refused")}, {Addr: "c:1"}}}
-	m = inConfirm(t, f)
-	runs(t, m, "/locks/orders tab enter", "too few masters", "a:1  deleted", "b:1  refused", "c:1  held something else")
+	m = inReleaseDialog(t, f)
+	keysRun(t, m, "/locks/orders tab enter", "too few masters", "a:1  deleted", "b:1  refused", "c:1  held something else")
 }
 
 // A waiter needs a second, explicit step before even a preview.
@@ -273,7 +273,7 @@ func TestNothingToRelease(t *testing.T) {
 	refuses(t, m, "x")
 	wantText(t, m, "no holder")
 	m = opened(t, Options{Release: func(string) (act.Releaser, bool) { return nil, false }}, 80, 24, fixture.Orders().ID)
-	shows(t, m, "x", "cannot be written to")
+	keysShow(t, m, "x", "cannot be written to")
 }
 
 // The buttons stay visible, however long the preview is. Warnings come before requests.
@@ -284,18 +284,18 @@ func TestLongPreviewKeepsItsButtons(t *testing.T) {
 		f.preview.Warnings = append(f.preview.Warnings, fmt.Sprint("careful ", i))
 	}
 	m := opened(t, Options{Release: f.of}, 80, 24, fixture.Orders().ID)
-	runs(t, m, "x", "[ Cancel ]", "more lines: up/down", "Held by", "Careful 0")
+	keysRun(t, m, "x", "[ Cancel ]", "more lines: up/down", "Held by", "Careful 0")
 	press(m, slices.Repeat([]string{"down"}, 200)...)
 	wantText(t, m, "[ Cancel ]", "more lines: up/down", ", 28 ")
 	wantNoText(t, m, "Held by")
-	hides(t, m, "pgup", ", 28 ")
-	shows(t, m, "pgdown", ", 28 ")
+	keysHide(t, m, "pgup", ", 28 ")
+	keysShow(t, m, "pgdown", ", 28 ")
 }
 
 func TestUnknownHolderIsNotFree(t *testing.T) {
 	f := newFakeReleaser()
 	f.result = act.Result{Reason: act.NoQuorum}
-	m := inConfirm(t, f)
+	m := inReleaseDialog(t, f)
 	cmd := press(m, "/locks/orders", "tab", "enter")
 	deliver(m, snapshotOf())
 	run(t, m, cmd)
@@ -324,7 +324,7 @@ func TestReleaseResultShowsCurrentHolder(t *testing.T) {
 	} {
 		f := newFakeReleaser()
 		f.result = act.Result{Released: true, HoldersAfter: tt.after}
-		m := inConfirm(t, f)
+		m := inReleaseDialog(t, f)
 		run(t, m, press(m, "/locks/orders", "tab", "enter"))
 		l := *fixture.Orders()
 		l.Holders, l.Waiters, l.State, l.Findings, l.ReadAt = tt.is, nil, inspect.StateFree, nil, fixture.Noon.Add(tt.read)
@@ -339,7 +339,7 @@ func TestReleaseResultShowsCurrentHolder(t *testing.T) {
 // The highlight shows the focus: while the user types the path it is on the field, not on a button.
 func TestOnlyFocusedElementIsHighlighted(t *testing.T) {
 	t.Parallel()
-	m := inConfirm(t, newFakeReleaser())
+	m := inReleaseDialog(t, newFakeReleaser())
 	wants := func(after string, cancel, field bool) {
 		t.Helper()
 		lines := splitLines(m.View().Content)

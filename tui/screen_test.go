@@ -208,10 +208,10 @@ func TestBytesPerTick(t *testing.T) {
 // A filter accepts letters that are keys of actions.
 func TestCompactFilterTakesAllLetters(t *testing.T) {
 	m := model(t, Options{}, 40, 12, fixture.Everything())
-	shows(t, m, "/ axXAKmL8", "/ axXAKmL8")
+	keysShow(t, m, "/ axXAKmL8", "/ axXAKmL8")
 	press(m, "esc")
 	for _, key := range []string{"a", "x", "X", "A", "K", "m", "L", "8"} {
-		shows(t, m, key, "window too small: it needs 80x24")
+		keysShow(t, m, key, "window too small: it needs 80x24")
 	}
 }
 
@@ -232,27 +232,27 @@ func TestEscLeavesOversizedScreens(t *testing.T) {
 	wantNoText(t, m, "at least 80x24")
 	goTo(m, screen.Lab, screen.Subject{})
 	wantText(t, m, "esc goes back")
-	hides(t, m, "esc", "at least 80x24")
+	keysHide(t, m, "esc", "at least 80x24")
 }
 
 func TestTicketMenuFitsCompactWindow(t *testing.T) {
 	m := model(t, Options{}, 40, 12, fixture.Everything())
-	shows(t, m, "Y", "Ticket of", "markdown", "json")
-	hides(t, m, "esc", "Ticket of")
+	keysShow(t, m, "Y", "Ticket of", "markdown", "json")
+	keysHide(t, m, "esc", "Ticket of")
 }
 
 // A new message takes the place of the tour's line.
 func TestMessagesComeBeforeTheTour(t *testing.T) {
 	m := model(t, Options{Scenes: twoScenes()}, 40, 12, fixture.Everything())
-	shows(t, m, "x", "window too small: it needs 80x24")
+	keysShow(t, m, "x", "window too small: it needs 80x24")
 }
 
 // Even the smallest window says that the screen is paused or shows the past, whatever else it has to say.
 func TestCompactWindowShowsPaused(t *testing.T) {
 	for _, o := range []Options{{}, {Sandbox: true}, {Sandbox: true, Replay: true, Environment: "production"}} {
 		r := handedOverFor(t, o, 40, 12)
-		shows(t, r.Model, "space", "PAUSED: space resumes")
+		keysShow(t, r.Model, "space", "PAUSED: space resumes")
 		press(r.Model, "space")
-		shows(t, r.Model, "[", " PAST ", "READ-ONLY")
+		keysShow(t, r.Model, "[", " PAST ", "READ-ONLY")
 	}
 }

@@ -19,12 +19,12 @@ import (
 func TestTimelineMarksUnknowns(t *testing.T) {
 	t.Parallel()
 	m := fairPlay(t, Options{}, 120, 36).timeline()
-	shows(t, m, "g", "already held at 11:58:00, when watching began", "released 11:58:30", "≥30s")
+	keysShow(t, m, "g", "already held at 11:58:00, when watching began", "released 11:58:30", "≥30s")
 	press(m, "G")
 	wantText(t, m, "max waiting: 3", "held 100% of the time", "waits: 5  p50 50s  p95 57s  p99 57s", "holds: 4  p50 19s")
 	m = unfairPlay(t, Options{}, 120, 36).timeline()
-	shows(t, m, "G", "left without the lock 11:59:30")
-	shows(t, m, "g j j", "waiting for 1m50s", "overtaken twice")
+	keysShow(t, m, "G", "left without the lock 11:59:30")
+	keysShow(t, m, "g j j", "waiting for 1m50s", "overtaken twice")
 }
 
 // The figures count an ended wait even if it began before watching did.
@@ -49,7 +49,7 @@ func TestUnseenHoldStartIsNotCounted(t *testing.T) {
 	p.pass(119_400*time.Millisecond, 0)
 	p.until(0)
 	wantText(t, m, "hold p50 300ms p99 300ms max 300ms (1 hold)", "holds: 1  p50 300ms", "(2 waits)", "waits: 2", "≤0.9s")
-	shows(t, m, "g", "   queued 11:57:59 · held ≤900ms · released 11:58:00")
+	keysShow(t, m, "g", "   queued 11:57:59 · held ≤900ms · released 11:58:00")
 }
 
 func timelineOf(m *Model) *timeline.Screen { return m.screens[screen.Timeline].(*timeline.Screen) }
@@ -63,17 +63,17 @@ func TestTimelineFollowsTheHolder(t *testing.T) {
 	p.come(110*time.Second, 102)
 	p.pass(100*time.Second, 0)
 	wantText(t, m, "● worker-2 · number")
-	shows(t, m, "j", "○ worker-3 · number")
+	keysShow(t, m, "j", "○ worker-3 · number")
 	p.come(90*time.Second, 103)
 	p.pass(80*time.Second, 0)
 	wantText(t, m, "● worker-3 · number", "waited 30s")
 	p.pass(60*time.Second, 0)
 	p.come(50*time.Second, 104)
 	wantText(t, m, "· worker-3 · number", "released 11:59:00")
-	shows(t, m, "0", "● worker-4 · number")
+	keysShow(t, m, "0", "● worker-4 · number")
 	p.at(40*time.Second, func(l *inspect.Lock) { l.Holders, l.Waiters = nil, nil })
 	fits(t, m)
-	shows(t, m, "enter", "zk:/locks/fair  mutex · curator (certain)")
+	keysShow(t, m, "enter", "zk:/locks/fair  mutex · curator (certain)")
 }
 
 // While the lock changes hands more often than every two seconds, the cursor stays.
@@ -98,7 +98,7 @@ func TestLaneFactsKeepTheirLines(t *testing.T) {
 	p.come(110*time.Second, 102)
 	p.pass(100*time.Second, 0) // worker-2 holds, and its facts wrap
 	before := lineAt(m, "── selected")
-	shows(t, m, "G", "queued since") // to a waiter, with shorter facts
+	keysShow(t, m, "G", "queued since") // to a waiter, with shorter facts
 	must.Equal(t, lineAt(m, "── selected"), before)
 }
 
@@ -118,7 +118,7 @@ func TestTimelineFoldsAttempts(t *testing.T) {
 	lanes := func() int { return strings.Count(content(m), " worker-1  ") }
 	must.Equal(t, lanes(), 1, "lanes of one client", content(m))
 	wantText(t, m, "● worker-1 · number 105", "queued 11:58:30 · attempt 2 in this window")
-	shows(t, m, "p", "one lane per attempt")
+	keysShow(t, m, "p", "one lane per attempt")
 	wantNoText(t, m, "attempt 2")
 	must.Equal(t, lanes(), 2, "lanes of two attempts", content(m))
 	press(m, "p")
@@ -133,24 +133,24 @@ func TestTimelineMovesInTime(t *testing.T) {
 		return timelineOf(m).LaneView().Window.End().Sub(fixture.Noon).Round(2 * time.Second)
 	}
 	must.True(t, timelineOf(m).LaneView().Window.Step < 3*time.Second, "a cell covers too much")
-	hides(t, m, "(", " live ")
+	keysHide(t, m, "(", " live ")
 	wantText(t, m, "0: now")
 	sought := end()
 	must.True(t, -50*time.Second <= sought && sought <= -40*time.Second, "a quarter earlier is", sought)
 	p.until(-30 * time.Second) // the selected window does not move
 	must.Equal(t, end(), sought, "the window moved: it ends at")
-	shows(t, m, strings.Repeat("( ", 20), "no data before this")
-	shows(t, m, ") ) ) ) ) ) ) )", " live ")
-	shows(t, m, ")", "already at the present")
-	shows(t, m, "( end", " live ")
-	hides(t, m, "esc", "▸ timeline")
+	keysShow(t, m, strings.Repeat("( ", 20), "no data before this")
+	keysShow(t, m, ") ) ) ) ) ) ) )", " live ")
+	keysShow(t, m, ")", "already at the present")
+	keysShow(t, m, "( end", " live ")
+	keysHide(t, m, "esc", "▸ timeline")
 }
 
 func TestTimelineZooms(t *testing.T) {
 	t.Parallel()
 	m := fairPlay(t, Options{}, 120, 36).timeline()
 	wantText(t, m, "last 3m")
-	shows(t, m, "+ =", "last minute")
+	keysShow(t, m, "+ =", "last minute")
 	must.Equal(t, timelineOf(m).NeedsFastTick(), true, "no fast tick with cells of less than a second")
 	for range 12 {
 		press(m, "-")
@@ -185,7 +185,7 @@ func TestHiddenLanesAreCounted(t *testing.T) {
 	m.Go(screen.Timeline, screen.Subject{Lock: l.ID})
 	m.navigate()
 	wantText(t, m, "↓ 3 more")
-	shows(t, m, "G", "↑ 3 more")
+	keysShow(t, m, "G", "↑ 3 more")
 }
 
 // A lock without a visible queue shows its holds, but no verdict on fairness.
@@ -200,7 +200,7 @@ func TestPlainKeyHasNoFairnessVerdict(t *testing.T) {
 func TestPausedTimelineIsNotLive(t *testing.T) {
 	m := timelineOfOrders(t, Options{})
 	wantText(t, m, " live ")
-	hides(t, m, "space", " live ")
+	keysHide(t, m, "space", " live ")
 	m = timelineOfOrders(t, Options{Replay: true})
 	wantNoText(t, m, " live ")
 	wantText(t, m, "last 15m")

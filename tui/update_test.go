@@ -44,7 +44,7 @@ func TestPauseFreezesTheScreen(t *testing.T) {
 	send(m, snapshotArrivedMsg{snapshot: changed([]inspect.ID{fixture.Split().ID}, fixture.Orders())}, tickedMsg{m.ticking})
 	deliver(m, changed(nil, fixture.Orders()))
 	must.NoDiff(t, cmp.Diff(before, content(m)))
-	shows(t, m, "space", "1 lock: ")
+	keysShow(t, m, "space", "1 lock: ")
 	wantText(t, m, "redis:lock:invoices is gone")
 	wantNoText(t, m, "PAUSED")
 }
@@ -53,9 +53,9 @@ func TestOpenAndBack(t *testing.T) {
 	var focus []inspect.ID
 	m := model(t, Options{Focus: func(ids ...inspect.ID) { focus = ids }}, 80, 24, fixture.Everything())
 	must.Equal(t, len(focus), 8, "focus on … locks")
-	shows(t, m, "j enter", "locks ▸ chain", "worker-3 (10.2.0.2:53122) has held it for 13m58s")
+	keysShow(t, m, "j enter", "locks ▸ chain", "worker-3 (10.2.0.2:53122) has held it for 13m58s")
 	must.Same(t, focus, []inspect.ID{fixture.Orders().ID}, "focus")
-	hides(t, m, "esc", "▸ chain")
+	keysHide(t, m, "esc", "▸ chain")
 	must.Equal(t, len(focus), 8, "focus on … locks")
 }
 
@@ -147,7 +147,7 @@ func TestHandoffHighlightsNewHolder(t *testing.T) {
 	deliver(m, s)
 	deliver(m, changed([]inspect.ID{}, l))
 	wantNoText(t, m, "handoff")
-	shows(t, m, "space", "last acquisitions", "12:00:00  handoff worker-3 → worker-7")
+	keysShow(t, m, "space", "last acquisitions", "12:00:00  handoff worker-3 → worker-7")
 	must.True(t, screen.FreshGrant(m.Grants(l.ID), next.Name, m.now), "the new holder is not highlighted")
 	must.True(t, !screen.FreshGrant(m.Grants(l.ID), next.Name, fixture.In(screen.FreshFor)), "it stays highlighted")
 }
@@ -170,8 +170,8 @@ func TestLongQueueScrolls(t *testing.T) {
 		last = &c
 	}
 	m := model(t, Options{}, 80, 24, snapshotOf(l))
-	shows(t, m, "enter", "↓ ", "more")
-	shows(t, m, "G", "late-199", "↑ ")
+	keysShow(t, m, "enter", "↓ ", "more")
+	keysShow(t, m, "G", "late-199", "↑ ")
 }
 
 func TestFeedEndIsReported(t *testing.T) {
@@ -200,7 +200,7 @@ func TestReopeningFrontScreenDoesNothing(t *testing.T) {
 		wantText(t, m, "already on "+string(e.name))
 	}
 	m := model(t, Options{}, 120, 36, fixture.Everything())
-	shows(t, m, "1", "already on locks")
+	keysShow(t, m, "1", "already on locks")
 	wantNoText(t, m, "esc goes back") // from the first screen it leads nowhere
 }
 
