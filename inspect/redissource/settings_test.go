@@ -10,6 +10,7 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/internal/sourcekit"
 	"github.com/lockscope/lockscope/internal/must"
+	"github.com/lockscope/lockscope/internal/servertest"
 )
 
 func TestBudgetDefaults(t *testing.T) {
@@ -104,4 +105,18 @@ func TestQuickestRequestsAreReported(t *testing.T) {
 	if c := r.describe().Cost; !c.Slowed || c.Quickest != 20*time.Millisecond || c.StartQuickest != 5*time.Millisecond {
 		t.Errorf("slowed: %v, %v, at the start %v", c.Slowed, c.Quickest, c.StartQuickest)
 	}
+}
+
+// A source asks which of many keys are missing.
+func TestMissingKeysAreFound(t *testing.T) {
+	server := servertest.StartEmbeddedRedis(t)
+	must.Succeed(t, server.Mini.Set("lock:a", "x"))
+	cfg := testConfig(1)
+	cfg.Masters[0].Addrs[0] = server.Addr
+	s := New(cfg)
+	r := s.newRun(t.Context(), func(inspect.Update) {}, s.masters())
+	defer r.masters[0].Close()
+	gone, err := r.gone(r.masters[0], []string{"lock:a", "lock:b"})
+	must.Same(t, gone, []string{"lock:b"}, "missing")
+	must.Succeed(t, err)
 }
