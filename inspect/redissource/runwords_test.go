@@ -297,7 +297,8 @@ func (p *played) shownBackend(b *inspect.Backend, subject string) string {
 	case "servers":
 		var texts []string
 		for _, s := range b.Servers {
-			texts = append(texts, fmt.Sprint(s.Addr, " ", s.State, " ", s.Role, " ", s.Latency))
+			cluster := map[bool]string{true: " in a cluster"}[s.Cluster]
+			texts = append(texts, fmt.Sprint(s.Addr, " ", s.State, " ", s.Role, " ", s.Latency, cluster))
 		}
 		return strings.Join(texts, ", ")
 	}

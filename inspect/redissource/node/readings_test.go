@@ -200,6 +200,8 @@ func (r *scripted) shown(subject []string) string {
 		return fmt.Sprint(r.Joined(ctx))
 	case "traffic":
 		return fmt.Sprint(r.Traffic())
+	case "locks":
+		return fmt.Sprint(r.LockKeys(subject[1:]))
 	case "cost":
 		return fmt.Sprint(r.Cost(subject[1]))
 	case "several":
