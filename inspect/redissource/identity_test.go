@@ -78,20 +78,3 @@ func TestDeniedClientListShowsNoClients(t *testing.T) {
 		t.Errorf("%+v", v.Backend)
 	}
 }
-
-// The server blocks while it builds the list.
-func TestLongClientListIsNotRequested(t *testing.T) {
-	t.Parallel()
-	m := servertest.StartRedis(t)
-	set(t, m, "lock:a", "worker-17", 0)
-	addr := namedClient(t, m, "worker-17")
-	cfg := config(m)
-	must.Equal(t, clientOf(t, once(t, cfg).Locks["lock:a"]), addr, "a few clients")
-	before := commands(t, m.Client(t))["client|list"]
-	for range 1001 {
-		namedClient(t, m, "somebody")
-	}
-	if got := clientOf(t, once(t, cfg).Locks["lock:a"]); got != "" || commands(t, m.Client(t))["client|list"] != before {
-		t.Errorf("many clients: %q", got)
-	}
-}

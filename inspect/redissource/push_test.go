@@ -170,48 +170,6 @@ func commands(t *testing.T, c *redis.Client) map[string]int {
 	return counts
 }
 
-func TestIdlePushingMasterIsRarelyAsked(t *testing.T) {
-	t.Parallel()
-	m := servertest.StartRedis(t)
-	c, ctx := m.Client(t), context.Background()
-	for i := range 1000 {
-		c.Set(ctx, fmt.Sprintf("lock:%d", i), "x", 0)
-	}
-	cfg := config(m)
-	cfg.Tick, cfg.Budget.ScanEvery = 0, 0 // the defaults
-	v := watchPushed(t, cfg)
-	v.Await("1000 locks", func() bool { return len(v.Locks) == 1000 })
-	// The source's own pings measure the time. Only the server's counts show them.
-	polls := 0
-	beats := func(n int) (now map[string]int) {
-		from := commands(t, c)["ping"]
-		must.Become(t, fmt.Sprint(n, " more pings"), func() bool {
-			polls++
-			now = commands(t, c)
-			return now["ping"] >= from+n
-		})
-		return now
-	}
-	before := beats(1)
-	for read := -1; read != before["getrange"]; before = beats(1) { // until the first reads are done
-		read = before["getrange"]
-	}
-	start := time.Now()
-	polls = 0
-	after, total := beats(6), 0
-	seconds := time.Since(start).Seconds()
-	for name, n := range after {
-		if name != "ping" && name != "info" {
-			total += n - before[name]
-		}
-	}
-	total += after["info"] - before["info"] - polls - 1 // the INFOs that this test sent
-	// A few slow status reads may happen meanwhile, but not a read of every key.
-	if most := 20 + int(seconds); total > most || seconds < 0.5 {
-		t.Errorf("before %v, after %v", before, after)
-	}
-}
-
 func TestExpiryNeedsNoPush(t *testing.T) {
 	eachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
 		name := servertest.UniqueName(t)
