@@ -116,9 +116,9 @@ func (g *guarded) run(t *testing.T, args ...string) outcome {
 	return runIn(t, t.Context(), g.env, append(args, "--config", g.config, "-p", "p", "--timeout", "60s")...)
 }
 
-// Servers with different logins are read and acted on with the secrets of one profile, and no
-// secret leaks.
-func TestServersReceiveOnlyTheirOwnSecret(t *testing.T) {
+// Servers with different logins are read and acted on with the secrets of one profile. No secret is
+// printed or stored.
+func TestProfileSecretsDoNotLeak(t *testing.T) {
 	t.Parallel()
 	g := startGuarded(t)
 	t.Run("seen", func(t *testing.T) {
@@ -228,8 +228,8 @@ func (g *guarded) onScreen(t *testing.T, args ...string) string {
 
 var password = regexp.MustCompile(marked + `\w+`)
 
-// A refused password is reported with the server and the user, and not printed.
-func TestRefusedSecretNamesServerAndUser(t *testing.T) {
+// A refused password is reported with its user or variable, and not printed.
+func TestRefusedSecretNamesItsUser(t *testing.T) {
 	t.Parallel()
 	g := startGuarded(t)
 	right := must.Have(os.ReadFile(g.config))(t)
