@@ -63,8 +63,15 @@ func TestSessionAgeUsesItsServersClock(t *testing.T) {
 
 // A snapshot of some locks keeps the sessions, names and deadlocks of all locks.
 func TestWhereKeepsDataOfOtherLocks(t *testing.T) {
-	all := NewSnapshot(now, nil, []*Lock{KeyLock(ID{"redis", "a"}, ballots("x"), now), KeyLock(ID{"redis", "b"}, ballots("x"), now)})
-	some := all.Where(func(l *Lock) bool { return l.ID.Path == "b" })
+	rule := must.Have(NewHostRule("10.0.9.0/24", "", "billing-1"))(t)
+	all := NewSnapshot(now, nil, []*Lock{chain("1", "a", "b"), chain("2", "b", "a")})
+	all = all.WithHosts(&Hosts{Rules: []HostRule{rule}})
+	all.sessions, all.cycles = map[string]map[int64]Session{"zk": {'a': {}, 'b': {}}}, findCycles(all.Locks())
+	some := all.Where(func(l *Lock) bool { return l.ID.Path == "/2" })
 	must.Same(t, []int{some.Len(), all.Len()}, []int{1, 2}, "locks")
-	must.Equal(t, some.Lock(ID{"redis", "b"}), all.Lock(ID{"redis", "b"}))
+	must.Equal(t, some.Lock(ID{"zk", "/2"}), all.Lock(ID{"zk", "/2"}))
+	must.Equal(t, judged(some.Cycles()), "/1 /2 likely", "deadlocks")
+	must.Equal(t, len(some.Sessions("zk")), 2, "sessions")
+	name, _ := some.HostName(&Owner{Client: "10.0.9.7:50312"})
+	must.Equal(t, name, "billing-1", "the name of a host")
 }
