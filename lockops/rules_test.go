@@ -52,7 +52,7 @@ func TestEveryRuleHasATest(t *testing.T) {
 	}
 }
 
-// Each promise of docs/locks.md names the test that proves it.
+// The tests that docs/locks.md names for its promises exist.
 func TestDocsNameExistingTests(t *testing.T) {
 	t.Parallel()
 	names, named := tests(t), 0
