@@ -89,6 +89,9 @@ func TestHostsHaveTheirNames(t *testing.T) {
 	m := model(t, Options{}, 120, 36, s)
 	keysShow(t, m, "enter", "billing-1:50312", "10.0.9.7:50312", "named billing-1")
 	keysShow(t, m, "esc / client=billing enter", "/locks/a")
+	press(m, "c")
+	makeClients(m)
+	wantText(t, m, "billing-1:50312")
 }
 
 // A domain that all hosts share is left out only in lists where names would be cut.
@@ -199,12 +202,17 @@ func TestClearedFindingsAreListed(t *testing.T) {
 
 // Without findings, the cleared ones are shown in any window.
 func TestClearedFindingsShownInAnyWindow(t *testing.T) {
-	m := model(t, Options{}, 80, 24, inspect.NewSnapshot(fixture.Noon, fixture.Backends()[:1], []*inspect.Lock{fixture.FreeLock()}))
-	fine := inspect.NewSnapshot(fixture.Noon, fixture.Backends()[:1], []*inspect.Lock{fixture.FreeLock()})
-	fine.Events = []inspect.Event{foundAgo(time.Minute, inspect.EventCleared, "went")}
-	deliver(m, fine)
-	press(m, "f")
-	wantText(t, m, "Nothing wrong that we can see.", "cleared in the last 15m", "11:59:00")
+	for _, size := range sizes {
+		fine := func() *inspect.Snapshot {
+			locks := []*inspect.Lock{fixture.FreeLock()}
+			return inspect.NewSnapshot(fixture.Noon, fixture.Backends()[:1], locks)
+		}
+		m := model(t, Options{}, size.width, size.height, fine())
+		cleared := fine()
+		cleared.Events = []inspect.Event{foundAgo(time.Minute, inspect.EventCleared, "went")}
+		deliver(m, cleared)
+		keysShow(t, m, "f", "Nothing wrong that we can see.", "cleared in the last 15m", "11:59:00")
+	}
 }
 
 // The pane next to the list shows an advised command in full, so that it can be copied with the mouse.

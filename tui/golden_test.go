@@ -139,8 +139,8 @@ func opened(t *testing.T, o Options, width, height int, lock inspect.ID, keys ..
 	return m
 }
 
-// Colours must work in every profile, and none may appear in a theme without colours.
-func TestColours(t *testing.T) {
+// The accent is drawn in true colour. A theme without colours draws none.
+func TestColoursFollowTheTheme(t *testing.T) {
 	m := New(t.Context(), Options{Now: func() time.Time { return fixture.Noon }})
 	send(m, tea.WindowSizeMsg{Width: 120, Height: 36}, snapshotArrivedMsg{snapshot: fixture.Everything()})
 	send(m, tea.ColorProfileMsg{Profile: trueColor})

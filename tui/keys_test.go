@@ -303,6 +303,8 @@ func TestEscLeavesThePaneFirst(t *testing.T) {
 			press(m, key)
 			must.True(t, m.inFront == name, name, key, "leads to", m.inFront)
 			wantNoText(t, m, "esc list")
+			press(m, key)
+			must.True(t, m.inFront != name || name == screen.Locks, name, "is still in front after another", key)
 		}
 	}
 }
