@@ -102,14 +102,6 @@ func TestThrottledRequestsAreAskedAgain(t *testing.T) {
 	}
 }
 
-func TestThrottlingServerIsNamed(t *testing.T) {
-	s := onEmbedded(t, zkserver.Config{Throttled: func(op int32) bool { return op == 22 }})
-	s.cfg.Timeout = 4 * time.Second
-	b := s.once().Backend
-	must.Equal(t, b.State, inspect.Down)
-	must.Contain(t, b.Error, "throttles")
-}
-
 // readsAll expects that number of contenders of one client.
 func (s *scene) readsAll(dir string, contenders int) {
 	s.t.Helper()

@@ -19,7 +19,10 @@ var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 // testRun is a run without a connection. The test supplies the results.
 func testRun(t *testing.T, cfg Config) *run {
-	cfg.Backend, cfg.Servers = "zk", []string{"127.0.0.1:1"}
+	cfg.Backend = "zk"
+	if cfg.Servers == nil {
+		cfg.Servers = []string{"127.0.0.1:1"}
+	}
 	r := New(cfg).newRun(t.Context(), func(inspect.Update) {})
 	r.tree.AddRoots()
 	return r
@@ -103,6 +106,18 @@ func TestLongPathIsReadAlone(t *testing.T) {
 	wantContenders(r, names[1])
 	r.sendMany(r.gather(), noon)
 	must.Equal(t, r.pacing.batches, 0, "shared requests without a read")
+}
+
+func TestBudgetsHaveDocumentedDefaults(t *testing.T) {
+	t.Parallel()
+	watch := Budget{
+		Discovering: 500, Steady: 50, Requests: 1000, Items: 40_000, Bytes: 4 << 20,
+		Relists: 4, Depth: 16, Children: 10_000, Dirs: 250_000,
+	}
+	pass := watch
+	pass.Discovering, pass.Requests, pass.Items, pass.Bytes = 5000, 0, 100_000, 10<<20
+	must.Equal(t, Config{}.withDefaults().Budget, watch, "a watch")
+	must.Equal(t, Config{Once: true}.withDefaults().Budget, pass, "one pass")
 }
 
 func TestSmallestBudgetAllowsARequest(t *testing.T) {
@@ -196,27 +211,6 @@ func TestInquiriesFollowTheShortestSession(t *testing.T) {
 		q.learn(map[int64]inspect.Session{7: {ID: 7, Timeout: timeout}, 8: {ID: 8, Timeout: time.Second}}, 8)
 		must.Equal(t, q.beat(), want, "timeout", timeout)
 		must.Equal(t, q.askAt.Sub(noon), want, "timeout", timeout, "next inquiry")
-	}
-}
-
-// A one-shot read waits for a slow server, but a hung one leaves time for the others.
-func TestHungServerLeavesTimeForOthers(t *testing.T) {
-	t.Parallel()
-	three := []string{"a:1", "b:1", "c:1"}
-	for _, tt := range []struct {
-		name           string
-		cfg            Config
-		session, query time.Duration
-	}{
-		{"a watch", Config{Servers: three}, 10 * time.Second, 3 * time.Second},
-		{"one server", Config{Once: true, Servers: three[:1], Timeout: 20 * time.Second}, 60 * time.Second, 10 * time.Second},
-		{"three servers", Config{Once: true, Servers: three, Timeout: 20 * time.Second}, 20 * time.Second, 10 * time.Second},
-		{"five seconds", Config{Once: true, Servers: three[:1], Timeout: 5 * time.Second}, 15 * time.Second, 5 * time.Second},
-		{"one second", Config{Once: true, Servers: three, Timeout: time.Second}, 10 * time.Second, 3 * time.Second},
-	} {
-		r := New(tt.cfg).newRun(t.Context(), nil)
-		must.Equal(t, r.sessionTimeout(), tt.session, tt.name, "session timeout")
-		must.Equal(t, r.queryTime(), tt.query, tt.name, "query time")
 	}
 }
 

@@ -2,6 +2,8 @@ package zksource
 
 import (
 	"context"
+	"io"
+	"net"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -20,20 +22,25 @@ import (
 type watched struct {
 	*run
 	clock   atomic.Pointer[time.Time] // also read by the goroutine that connects
+	dials   chan error                // the errors of the next attempts to connect
+	dialled chan struct{}             // the other attempts
 	emitted []inspect.Update
 }
 
 const firstNode, secondNode = guid + "__lock__0000000001", guid + "__lock__0000000002"
 
-func watchedRun(t *testing.T) *watched {
-	w := &watched{}
+func watchedRun(t *testing.T, cfg Config) *watched {
+	w := &watched{dials: make(chan error, 9), dialled: make(chan struct{}, 9)}
 	w.set(noon)
-	w.run = testRun(t, Config{Roots: []string{"/l"}, Now: w.now})
+	cfg.Roots, cfg.Now, cfg.Dial = []string{"/l"}, w.now, w.dial
+	w.run = testRun(t, cfg)
+	w.beats.session = time.Hour // for the server that never answers
 	w.emit = func(u inspect.Update) { w.emitted = append(w.emitted, u) }
 	ended, stop := context.WithCancel(t.Context())
 	stop()
 	w.stall.Start(ended)() // stops at once, so that only beat marks the time
-	l := must.Have(open(w.cfg, w.cfg.Servers, time.Second, 0, w.inbox))(t)
+	l := must.Have(open(w.cfg, w.cfg.Servers, w.beats.session, 0, w.inbox))(t)
+	<-w.dialled
 	t.Cleanup(func() {
 		w.dropLink()
 		w.tasks.Wait()
@@ -48,6 +55,19 @@ func watchedRun(t *testing.T) *watched {
 	}
 	w.emitted = nil
 	return w
+}
+
+// dial fails as the test wants. Otherwise it connects to a server that never answers.
+func (w *watched) dial(context.Context, string, string) (net.Conn, error) {
+	select {
+	case err := <-w.dials:
+		return nil, err
+	default:
+		ours, its := net.Pipe()
+		go io.Copy(io.Discard, its)
+		w.dialled <- struct{}{}
+		return ours, nil
+	}
 }
 
 func (w *watched) set(now time.Time) { w.clock.Store(&now) }
@@ -71,6 +91,7 @@ func (w *watched) request(sent time.Time, names ...string) *batch {
 		b.jobs = append(b.jobs, tree.Job{Kind: tree.JobGet, Dir: d, Name: name})
 		b.results = append(b.results, zkwire.ReadResult{Stat: zk.Stat{Czxid: int64(i + 2), EphemeralOwner: int64(i + 7)}})
 	}
+	b.items, b.bytes = len(b.jobs), 30*len(b.jobs)
 	w.pacing.batches++
 	return b
 }
@@ -82,7 +103,7 @@ func (w *watched) list(at time.Time, names ...string) {
 
 func TestAnswerBeforeStallIsNotCurrent(t *testing.T) {
 	t.Parallel()
-	w := watchedRun(t)
+	w := watchedRun(t, Config{})
 	first, lists := w.conn.link, w.request(noon, secondNode) // the holder has released; the answer reaches the socket
 	w.set(noon.Add(18 * time.Second))                        // and is read after the pause
 	w.beat()
@@ -104,7 +125,7 @@ func TestAnswerBeforeStallIsNotCurrent(t *testing.T) {
 // Reads from before a stall are reported after it, with their old dates.
 func TestEventsHeldByStallFollowGap(t *testing.T) {
 	t.Parallel()
-	w := watchedRun(t)
+	w := watchedRun(t, Config{})
 	w.set(noon.Add(time.Second))
 	w.list(w.now(), secondNode)
 	w.set(noon.Add(20 * time.Second))
@@ -118,7 +139,7 @@ func TestEventsHeldByStallFollowGap(t *testing.T) {
 
 func TestStallRequestsTablesAgain(t *testing.T) {
 	t.Parallel()
-	w := watchedRun(t)
+	w := watchedRun(t, Config{})
 	w.inquiries.asking, w.inquiries.askedAt = true, noon
 	w.extra = inspect.Update{Sessions: map[int64]inspect.Session{7: {}}, AllSessions: true}
 	w.set(noon.Add(18 * time.Second))
@@ -129,60 +150,4 @@ func TestStallRequestsTablesAgain(t *testing.T) {
 		must.True(t, u.Sessions == nil, "emitted", u)
 	}
 	must.True(t, !w.inquiries.asking && !w.inquiries.askAt.After(w.now()), "asks at", w.inquiries.askAt)
-}
-
-// A stall lasts until the source has reconnected.
-func TestStallLastsUntilReconnection(t *testing.T) {
-	t.Parallel()
-	for _, took := range []time.Duration{100 * time.Millisecond, 6 * time.Second} {
-		w := watchedRun(t)
-		w.set(noon.Add(18 * time.Second))
-		w.attend()
-		gaps := 1
-		w.set(w.now().Add(took))
-		if took > time.Second {
-			gaps = 2
-		}
-		w.looksAgain(w.now())
-		w.looksAgain(w.now().Add(time.Hour)) // a later reconnect
-		last := w.emitted[len(w.emitted)-1].Gap
-		must.Equal(t, len(w.emitted), gaps, "gaps after", took)
-		must.True(t, last.From.Equal(noon) && (gaps == 1 || last.Until.Equal(w.now())), "after", took, last)
-	}
-}
-
-func TestLostConnectionCountsAsDisturbance(t *testing.T) {
-	t.Parallel()
-	w := watchedRun(t)
-	w.ensemble.Disturb(noon)
-	lost := noon.Add(time.Second)
-	w.set(lost)
-	w.event(linkEvent{link: w.conn.link, at: lost, kind: linkLost})
-	must.True(t, w.ensemble.DisturbedAt().Equal(lost), "disturbed at", w.ensemble.DisturbedAt(), "want", lost)
-}
-
-// A connection that breaks during the last requests does not complete the pass. Their failures arrive
-// before the loss of the connection.
-func TestConnectionLossDoesNotEndPass(t *testing.T) {
-	t.Parallel()
-	for name, unanswered := range map[string]func(w *watched){
-		"none": func(*watched) {},
-		"for many reads": func(w *watched) {
-			b := w.request(noon, firstNode, secondNode)
-			b.err = zk.ErrConnectionClosed
-			w.event(linkEvent{link: w.conn.link, at: noon, kind: linkAnswered, batch: b})
-		},
-		"for one": func(w *watched) {
-			w.pacing.flying++
-			w.result(result{Reply: tree.Reply{Err: zk.ErrConnectionClosed}, link: w.conn.link})
-		},
-	} {
-		w := watchedRun(t)
-		w.inbox = newInbox()
-		w.tree.FirstPass = false
-		w.tree.Queue = tree.Queue{}
-		unanswered(w)
-		w.finishPass(noon)
-		must.Equal(t, w.tree.FirstPass, name == "none", name, "unanswered; the first pass is done")
-	}
 }
