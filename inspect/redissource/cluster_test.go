@@ -218,7 +218,7 @@ func TestHolderNeverWaitsDuringSlotMigration(t *testing.T) {
 			grants++
 		}
 	}
-	must.True(t, grants == 1, "granted", grants, "times", w.seen)
+	must.Equal(t, grants, 1, "grants", w.seen)
 }
 
 // watched is a lock watched by an Observer, with its events.

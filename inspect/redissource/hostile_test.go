@@ -95,7 +95,7 @@ func TestHostileKeysAreBoundedAndEscaped(t *testing.T) {
 			listed[strings.TrimPrefix(l.ID.Path, "lock:"+name+":")] = l
 		}
 		for _, no := range []string{"many", "large", "count", "esc", "zset", "list", "set.readers"} {
-			must.True(t, listed[no] == nil, no, "is listed", listed[no])
+			must.Equal(t, listed[no], nil, no)
 		}
 		if l := listed["string"]; l == nil || len(l.Holders[0].Name) != 1<<10 || l.Holders[0].Digest == "" {
 			t.Errorf("a long string: %v", listed["string"] != nil)

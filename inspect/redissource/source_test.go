@@ -198,7 +198,7 @@ func TestOnlyMatchingKeysAppear(t *testing.T) {
 			t.Errorf("a binary value: %+v", l)
 		}
 		for _, key := range []string{name + ":other", "lockscope:fence:{" + name + "}", "lock:hash:" + name} {
-			must.True(t, v.Locks[key] == nil, key, "is listed")
+			must.Equal(t, v.Locks[key], nil, key)
 		}
 		// A known lock that becomes a list is foreign, not free.
 		del(t, masters[0], "lock:"+name)

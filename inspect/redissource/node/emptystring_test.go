@@ -206,5 +206,6 @@ func TestReadsAreBounded(t *testing.T) {
 	hash.main.query.Type, hash.main.ttl = recipe.TypeHash, redis.NewDurationResult(forEver, nil)
 	hash.main.body = redis.NewScanCmdResult(many, 7, nil)
 	new(Master).readMain(hash)
-	must.True(t, hash.vote.Foreign && hash.there == isPresent && hash.vote.Value == "hash", "a large hash is", hash.vote)
+	must.Equal(t, hash.there, isPresent, "a large hash")
+	must.True(t, hash.vote.Foreign && hash.vote.Value == "hash", "a large hash is", hash.vote)
 }
