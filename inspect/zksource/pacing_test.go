@@ -102,7 +102,7 @@ func TestLongPathIsReadAlone(t *testing.T) {
 	must.Equal(t, len(b.jobs), 2, "reads that share a request")
 	must.True(t, len(alone) == 1 && len(alone[0].Name) >= requestGoal, "reads of their own", len(alone))
 	want := 8 + len(zkwire.MultiRead(b.reads, nil).Body)
-	must.True(t, b.length == want, "the request's length is", b.length, "bytes, want", want)
+	must.Equal(t, b.length, want, "bytes of the request")
 	wantContenders(r, names[1])
 	r.sendMany(r.gather(), noon)
 	must.Equal(t, r.pacing.batches, 0, "shared requests without a read")

@@ -5,7 +5,6 @@ import (
 	"io"
 	"net"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -117,7 +116,7 @@ func TestReleaseDuringServerHangIsSeen(t *testing.T) {
 	})
 	s.remove(held)
 	e := o.onlyEvent()
-	must.True(t, e.Kind == inspect.EventReleased, time.Since(last), "after its last contact", e)
+	must.Equal(t, e.Kind, inspect.EventReleased, time.Since(last), "after its last contact", e)
 }
 
 // watchPatiently watches a lock /l that has a waiter, with a session that outlives silences.
@@ -247,5 +246,6 @@ func TestSilentServerIsDownAfterTimeout(t *testing.T) {
 	b := sourcetest.Once(t, zksource.NewHasty(zksource.Config{
 		Backend: "zk", Once: true, Servers: []string{"192.0.2.1:2181"}, Dial: impatient(time.Hour), Timeout: 2 * time.Second,
 	})).Backend
-	must.True(t, b != nil && b.State == inspect.Down && strings.Contains(b.Error, "no answer in time"), b)
+	must.Equal(t, b.State, inspect.Down)
+	must.Contain(t, b.Error, "no answer in time")
 }

@@ -183,7 +183,7 @@ func TestDirectoriesNamedLikeContendersAreWalked(t *testing.T) {
 		}
 		took := time.Since(start)
 		must.True(t, took <= 40*time.Second, "found after", took)
-		v.Peek(func() { must.True(t, v.Locks[s.root] == nil, "locks", v.Describe()) })
+		v.Peek(func() { must.Equal(t, v.Locks[s.root], nil, "locks", v.Describe()) })
 		one := s.once()
 		must.Equal(t, len(one.Locks), 2, "locks in one pass", one.Describe())
 	})
@@ -311,7 +311,8 @@ func TestEphemeralLockIsConsistentAcrossViews(t *testing.T) {
 					sure = recipe.Likely
 				}
 				if l != nil {
-					must.True(t, l.Recipe == "ephemeral" && l.Confidence == sure && len(l.Holders) == 1, who, l)
+					must.Equal(t, fmt.Sprint(l.Recipe, " ", l.Confidence), fmt.Sprint("ephemeral ", sure), who)
+					must.Equal(t, len(l.Holders), 1, who, "holders")
 				}
 				delete(locks, node)
 				must.True(t, who == "everything" || len(locks) == 0, who, "unexpected locks", locks)

@@ -266,7 +266,8 @@ func TestAQueueOutlivesItsSemaphore(t *testing.T) {
 		followed, seen := w.grow(), view{}
 		seen.settleDown(followed, w)
 		l := seen["/k"]
-		must.True(t, l != nil && l.Kind == inspect.KindSemaphore && seen["/k-__lock__"] == nil, seen)
+		must.True(t, l != nil && l.Kind == inspect.KindSemaphore, "no semaphore in", seen)
+		must.Equal(t, seen["/k-__lock__"], nil, "its queue as a lock")
 		w.create("/k-__lock__/"+guid+"__lock__0000000001", 8)
 		seen.settleDown(followed, w)
 		w.remove(permit)

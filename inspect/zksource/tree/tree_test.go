@@ -48,7 +48,8 @@ func TestContenderGoneBeforeReadIsIgnored(t *testing.T) {
 		r.answer(JobGet, "/l", first, noon, nil, ErrGone)
 		r.answer(JobGet, "/l", second, noon, &Stat{EphemeralOwner: 7}, nil)
 		l := r.changes.Put["/l"]
-		must.True(t, l != nil && l.Contention() == 1 && l.Holders[0].Owner.Session == 7, "once", once, l)
+		must.True(t, l != nil && l.Contention() == 1, "once", once, l)
+		must.Equal(t, l.Holders[0].Owner.Session, 7, "once", once, "holder")
 	}
 }
 
@@ -138,7 +139,7 @@ func TestAbsentRootIsPolled(t *testing.T) {
 	r.answer(JobStat, "/l", "", noon, nil, ErrGone)
 	r.Poll(noon.Add(time.Minute))
 	q := r.Queue.Polls
-	must.True(t, len(q) == 1 && q[0].Kind == JobStat && q[0].Dir == r.dirs["/l"], "queued", q)
+	must.Same(t, q, []Job{{Kind: JobStat, Dir: r.dirs["/l"]}}, "queued")
 }
 
 func TestAdoptReportsChanges(t *testing.T) {
@@ -153,7 +154,7 @@ func TestAdoptReportsChanges(t *testing.T) {
 	added, removed, _ = d.adopt([]string{"d", "b"}, stat, noon)
 	must.Same(t, added, []string{"d"}, "added")
 	must.Same(t, removed, []string{"a", "c"}, "removed")
-	must.True(t, d.has("b") && !d.has("a") && !d.has("d"), "nodes", d.nodes, "of", d.names)
+	must.Same(t, []bool{d.has("a"), d.has("b"), d.has("d")}, []bool{false, true, false}, "has a, b, d")
 	d.adopt([]string{"b"}, &Stat{Czxid: 2}, noon)
 	must.True(t, !d.has("b"), "a recreated directory keeps its old children")
 }
@@ -167,17 +168,20 @@ func TestUnchangedListChangesNothing(t *testing.T) {
 	list(noon, "item-0000000001")
 	r.answer(JobGet, "/l", "item-0000000001", noon, &Stat{Czxid: 2}, nil)
 	l := put()
-	must.True(t, l == nil, "persistent nodes are a lock", l)
+	must.Equal(t, l, nil, "a lock of persistent nodes")
 	list(noon, "lock-0000000002")
 	r.answer(JobGet, "/l", "lock-0000000002", noon, &Stat{Czxid: 3, EphemeralOwner: 7}, nil)
 	l = put()
 	must.True(t, l != nil && l.State == inspect.StateHeld, l)
 	list(noon.Add(time.Second), "lock-0000000002")
 	l = put()
-	must.True(t, l == nil, "an unchanged list is reported", l)
+	must.Equal(t, l, nil, "reported for an unchanged list")
 	list(noon)
 	l = put()
-	must.True(t, l != nil && l.State == inspect.StateFree && l.Recipe == "sequential", l)
+	if l == nil {
+		t.Fatal("nothing is reported")
+	}
+	must.Equal(t, fmt.Sprint(l.Recipe, " ", l.State), "sequential free")
 }
 
 func TestChrootIsAddedAndRemoved(t *testing.T) {
@@ -205,7 +209,7 @@ func TestContendersAppearOnceRead(t *testing.T) {
 	r.FirstPass = true // before that, the queue is shown by its names alone
 	list("x-0000000001", "x-0000000002")
 	get("x-0000000002", 2)
-	must.True(t, r.changes.Put["/l"] == nil, "reported before the holder was read", r.changes.Put["/l"])
+	must.Equal(t, r.changes.Put["/l"], nil, "reported before the holder was read")
 	get("x-0000000001", 1)
 	list("x-0000000002", "x-0000000003")
 	l := r.changes.Put["/l"]
