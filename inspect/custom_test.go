@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -35,7 +36,8 @@ func TestRecogniseRereadsModesOwnersAndQueue(t *testing.T) {
 	must.Equal(t, outline(read), "acme rw contended certain: 1 2 < 3 4")
 	reader, writer, behind := read.Holders[1], read.Waiters[0], read.Waiters[1]
 	must.Equal(t, reader.Owner, Owner{Session: 2, Process: Process{Host: "b", PID: "2"}})
-	must.True(t, reader.Mode == recipe.Shared && reader.State == Holding && reader.Watches == "", "reader", reader)
+	must.Equal(t, fmt.Sprint(reader.Mode, reader.State), fmt.Sprint(recipe.Shared, Holding), "reader")
+	must.Equal(t, reader.Watches, "", "watched by the reader")
 	must.Equal(t, writer.Mode, recipe.Exclusive, "writer")
 	must.Equal(t, writer.Watches, "r-b-2-0000000002", "watched by the writer")
 	must.Equal(t, behind.Watches, "w-c-3-0000000003", "watched by the reader behind it")

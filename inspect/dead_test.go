@@ -74,7 +74,9 @@ func TestDeadWaitersCauseNoDeadlock(t *testing.T) {
 	must.True(t, ok && e.Lock == a, "the culprit of lock a is on", e.Lock)
 	// Without process 1, the next live waiter holds the lock.
 	b := queuedKey("b", 0, "1", "3:gone", "2").without(&Contender{Name: "1"})
-	must.True(t, len(b.Holders) == 1 && b.Holders[0].Name == "2" && len(b.Waiters) == 0, "next hold", b.Holders)
+	must.Equal(t, len(b.Holders), 1, "next holders")
+	must.Equal(t, b.Holders[0].Name, "2", "next holder")
+	must.Equal(t, len(b.Waiters), 0, "waiters left")
 }
 
 func TestOutliersAndOvertakingIgnoreDeadWaiters(t *testing.T) {

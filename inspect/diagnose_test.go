@@ -69,7 +69,7 @@ func TestRulesRunOnceAfterSinglePass(t *testing.T) {
 	asked := 0
 	rules := append(testRules(), Rule{Name: "count", Lock: func(c *Case) []Finding {
 		asked++
-		must.True(t, c.History == nil, "a single pass has a history")
+		must.Equal(t, c.History, nil, "the history of a single pass")
 		return nil
 	}})
 	s := ran(t, now.Add(time.Hour), func(o *Observer) { o.Diagnose(rules, time.Second) },

@@ -15,7 +15,8 @@ func TestSharedHistoryStaysTheSame(t *testing.T) {
 	first := a.locks.get(a.id).Observed.History
 	a.play(t, "14 queue 13\n history: grants 2, handovers 2, holds 1, waits 2")
 	must.Equal(t, a.next(t).History(a.id).Grants, 2, "grants in a snapshot")
-	must.True(t, first.Grants == 1 && len(first.Recent) == 1 && first.Holds.Count == 0, first)
+	got := []int{first.Grants, len(first.Recent), first.Holds.Count}
+	must.Same(t, got, []int{1, 1, 0}, "grants, recent grants and holds of the first state")
 }
 
 // The latest former locks keep their histories; older ones are dropped.

@@ -24,7 +24,9 @@ func TestContendersAreFoundByTheirNames(t *testing.T) {
 	must.Equal(t, (&Vote{Value: "b", Digest: "d2"}).Argument(), "d2")
 	must.Equal(t, (&Vote{Value: "b"}).Argument(), "b")
 	s := second.Subject()
-	must.True(t, s.Is(second) && !s.Is(first) && !(&Subject{}).Is(&Contender{}))
+	must.True(t, s.Is(second), "not its own subject")
+	must.True(t, !s.Is(first), "another contender's subject")
+	must.True(t, !(&Subject{}).Is(&Contender{}), "the empty subject is a contender")
 }
 
 func TestStepsAreTheAdvice(t *testing.T) {
@@ -110,7 +112,9 @@ func TestSessionsAsTheServersReportThem(t *testing.T) {
 	}
 	l := &Lock{ID: ID{"zk", "/a"}}
 	session, ok := s.Session(l, &Contender{Owner: Owner{Session: 7}})
-	must.True(t, ok && session.ID == 7 && len(s.Sessions("zk")) == 2 && s.Watched("zk").Equal(now))
+	must.True(t, ok && session.ID == 7, "session", session)
+	must.Equal(t, len(s.Sessions("zk")), 2, "sessions")
+	must.Equal(t, s.Watched("zk"), now, "watches read at")
 	for _, id := range []int64{0, 8} {
 		_, ok := s.Session(l, &Contender{Owner: Owner{Session: id}})
 		must.True(t, !ok, "session", id)

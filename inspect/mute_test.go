@@ -13,14 +13,15 @@ func TestMuteLastsUntilItsEnd(t *testing.T) {
 	o := NewObserver(func() time.Time { return now })
 	l := ID{"zk", "/l"}
 	found := []Finding{{Rule: "stuck-holder"}, {Rule: "herd"}}
-	must.True(t, o.muted(l, found, now)[0].Muted == nil, "muted before any mute")
+	must.Equal(t, o.muted(l, found, now)[0].Muted, nil, "before any mute")
 	o.Mute([]Mute{{Lock: l, Rule: "stuck-holder", Muted: Muted{Until: now.Add(time.Hour), Reason: "known", By: "ann"}}})
 	must.True(t, o.mutesChanged() && !o.mutesChanged(), "want exactly one change after Mute")
 	got := o.muted(l, found, now)
-	must.True(t, got[0].Muted != nil && got[0].Muted.By == "ann" && got[1].Muted == nil, got)
-	must.True(t, found[0].Muted == nil, "the input was changed")
-	must.True(t, o.muted(ID{"zk", "/other"}, found, now)[0].Muted == nil, "another lock's finding is muted")
-	must.True(t, o.muted(l, found, now.Add(time.Hour))[0].Muted == nil, "the mute does not end")
+	must.True(t, got[0].Muted != nil && got[0].Muted.By == "ann", "not muted by ann", got)
+	must.Equal(t, got[1].Muted, nil, "another rule's finding")
+	must.Equal(t, found[0].Muted, nil, "the input")
+	must.Equal(t, o.muted(ID{"zk", "/other"}, found, now)[0].Muted, nil, "another lock's finding")
+	must.Equal(t, o.muted(l, found, now.Add(time.Hour))[0].Muted, nil, "at the end of the mute")
 	must.True(t, !sameFindings(found, got), "a mute does not count as a change")
 
 	a := applying(t)

@@ -24,5 +24,5 @@ func TestSourcePanicBecomesAnError(t *testing.T) {
 	must.True(t, errors.As(err, &panicked), err)
 	must.Contain(t, err.Error(), "nil map")
 	must.Contain(t, err.Error(), "panic_test.go")
-	must.True(t, ctx.Err() == nil, "Run continued until the timeout")
+	must.Be(t, ctx.Err(), nil, "Run continued until the timeout")
 }

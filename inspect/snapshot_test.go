@@ -35,10 +35,10 @@ func TestTableKeepsOrderAndOldVersions(t *testing.T) {
 	must.Same(t, []int{len(got), tb.len()}, []int{len(model), len(model)}, "locks")
 	must.True(t, slices.IsSortedFunc(got, func(a, b *Lock) int { return a.ID.Compare(b.ID) }), "not sorted by id")
 	for id, l := range model {
-		must.True(t, tb.get(id) == l, id, "is not the newest version")
+		must.Equal(t, tb.get(id), l, "newest version of", id)
 	}
 	must.True(t, slices.Equal(slices.Collect(old.all()), oldLocks), "a shared table has changed")
-	must.True(t, tb.get(ID{"zk", "/none"}) == nil, "found a lock that does not exist")
+	must.Equal(t, tb.get(ID{"zk", "/none"}), nil, "a lock that does not exist")
 }
 
 // A session is dated by the clock of the server that its client is connected to, which may differ

@@ -90,7 +90,7 @@ func TestSeverityOrder(t *testing.T) {
 	findings := []inspect.Finding{{Rule: "a", Severity: inspect.Info}, {Rule: "b", Severity: inspect.Critical}, {Rule: "c", Severity: inspect.Warning}, {Rule: "d", Severity: inspect.Critical}}
 	findings = append([]inspect.Finding{{Rule: "muted", Severity: inspect.Critical, Muted: &inspect.Muted{}}}, findings...)
 	must.Equal(t, Worst(findings).Rule, "b", "the worst is")
-	must.True(t, Worst(nil) == nil, "nothing has a worst finding")
+	must.Equal(t, Worst(nil), nil, "the worst of no findings")
 	slices.SortStableFunc(findings, WorstFirst)
 	order := ""
 	for _, f := range findings {

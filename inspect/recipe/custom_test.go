@@ -14,7 +14,9 @@ func TestCustomReadsItsGroups(t *testing.T) {
 		Lock: `/acme/(?P<library_id>[^/]+)/locks/[^/]+`, Contender: `(?P<mode>r|w)-(?P<host>[^-]+)-(?P<pid>\d+)-\d{10}`, Data: `job (?P<label>.*)`,
 	}))(t)
 	const path = "/acme/eu/locks/orders"
-	must.True(t, c.Owns(path) && !c.Owns(path+"/x") && !c.Owns("x"+path), "a pattern matched part of a path")
+	for p, owns := range map[string]bool{path: true, path + "/x": false, "x" + path: false} {
+		must.Equal(t, c.Owns(p), owns, p, "matches")
+	}
 	for _, tt := range []struct {
 		name, data string
 		want       Token
@@ -86,11 +88,13 @@ func TestCustomReadsTimesAndCounts(t *testing.T) {
 		must.True(t, ok == tt.ok && got == tt.want, tt.key, "=", tt.value, got, ok, "want", tt.want)
 	}
 	got, ok := c.Read("acme:a", uuidV1+"/2026-11-21T09:00:00Z until 1795317377191", "")
-	must.True(t, ok && got.Host == "3c:52:00:aa:bb:cc" && got.Since.Year() == 2026, got, ok)
+	must.True(t, ok && got.Host == "3c:52:00:aa:bb:cc", "host of", got, ok)
+	must.Equal(t, got.Since.Year(), 2026, "year")
 	must.Same(t, c.KeyPatterns(), []string{"acme:*"})
 	c.patterns.NoTTL, c.patterns.Clients, c.patterns.Wakes.Channel = true, []string{"acme"}, "wake:{key}"
 	channels, _ := c.WakeChannels("a")
-	must.True(t, c.NoTTL() && !c.OneServer() && c.Clients()[0] == "acme" && channels[0] == "wake:a", c)
+	must.Equal(t, fmt.Sprint(c.Clients(), channels), "[acme] [wake:a]", "clients and channels")
+	must.Same(t, []bool{c.NoTTL(), c.OneServer()}, []bool{true, false}, "no TTL, one server")
 }
 
 func FuzzCustom(f *testing.F) {

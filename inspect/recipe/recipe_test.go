@@ -64,7 +64,10 @@ func TestBuiltNamesParseBack(t *testing.T) {
 			must.Equal(t, strings.Contains(strings.ReplaceAll(name, "-", ""), guid), q.CarriesGUID, name, "has a GUID")
 			_, es := Read([]string{name})
 			mode := []Mode{Exclusive, Shared, Exclusive}[i]
-			must.True(t, len(es) == 1 && es[0].Mode == mode && es[0].Sequence == 42, q.Name, name, "is read as", es)
+			if len(es) != 1 {
+				t.Fatal(q.Name, name, "is read as", es)
+			}
+			must.Equal(t, fmt.Sprint(es[0].Mode, es[0].Sequence), fmt.Sprint(mode, 42), q.Name, name, "is read as")
 			must.True(t, es[0].Recipe == q.Name || q.Name == sequentialName, q.Name, name, "is read as", es)
 		}
 	}

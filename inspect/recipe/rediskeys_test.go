@@ -282,6 +282,9 @@ func TestSilentFairWaiterIsDead(t *testing.T) {
 		must.True(t, requested(k, beats), name, "its heartbeats are not requested")
 		k.Auxiliary[beats] = tt.alive
 		r, ok := DecodeKeys(k)
-		must.True(t, ok && len(r.Claims) == 2 && r.Claims[1].Dead == tt.dead, name, r, ok, "want dead", tt.dead)
+		if !ok || len(r.Claims) != 2 {
+			t.Fatal(name, r, ok)
+		}
+		must.Equal(t, r.Claims[1].Dead, tt.dead, name, "dead")
 	}
 }

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/lockscope/lockscope/internal/must"
 )
 
@@ -138,7 +140,7 @@ func TestEveryRecipeMatchesItsLibrary(t *testing.T) {
 	seen := map[string]bool{}
 	for _, w := range sources() {
 		seen[w.recipe] = true
-		must.True(t, w.is == (found{w.recipe, w.sure}), w.library, "read as", w.is, "want", w.recipe, w.sure)
+		must.Equal(t, w.is, found{w.recipe, w.sure}, w.library, "is read as")
 		if w.sure != Possible && len(w.near) == 0 || w.sure == Certain && len(w.ours) == 0 {
 			t.Errorf("%s has no near miss, or no function that returns Certain", w.library)
 		}
@@ -277,7 +279,7 @@ Each format is listed under the highest certainty that it can reach. ` +
 		must.Succeed(t, os.WriteFile(page, []byte(want), 0o644))
 		got = []byte(want)
 	}
-	must.True(t, string(got) == want, "docs/recipes.md is not up to date: go test ./inspect/recipe -run RecipesPage -update")
+	must.NoDiff(t, cmp.Diff(want, string(got)), "docs/recipes.md: go test ./inspect/recipe -run RecipesPage -update")
 }
 
 // item is the row's line on the page. It names look-alikes, and variants that are less certain, only if they lower the

@@ -172,7 +172,7 @@ func TestProductsAreIdentified(t *testing.T) {
 	} {
 		q, es := Read([]string{tt.name})
 		host, label := q.Owner(es[0], []byte(tt.data))
-		must.True(t, q.Name == tt.recipe && host == tt.host && label == tt.label, tt.name, q.Name, host, label)
+		must.Same(t, []string{q.Name, host, label}, []string{tt.recipe, tt.host, tt.label}, tt.name)
 	}
 	// Solr's joinAtHead reuses the second node's number, so the names decide.
 	_, es := Read([]string{"3-b-n_0000000007", "1-a-n_0000000006", "2-a-n_0000000007"})

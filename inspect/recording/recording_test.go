@@ -139,7 +139,11 @@ func TestALargeUpdateIsSeveralLines(t *testing.T) {
 	n := bytes.Count(file, []byte("\n"))
 	must.True(t, n >= 4, n, "lines")
 	updates := played(t, file)
-	must.True(t, len(updates) == 1 && len(updates[0].Put) == len(put) && updates[0].Backend != nil, len(updates), "updates")
+	if len(updates) != 1 {
+		t.Fatal(len(updates), "updates")
+	}
+	must.Equal(t, len(updates[0].Put), len(put), "locks")
+	must.True(t, updates[0].Backend != nil, "no backend")
 }
 
 func TestCrashLosesOnlyLastUpdate(t *testing.T) {

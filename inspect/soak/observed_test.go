@@ -121,7 +121,7 @@ func observe(t *testing.T, w *world, reports *story) *eye {
 			if err != nil {
 				return
 			}
-			must.True(t, s.Dropped == 0, "the observer dropped", s.Dropped, "events")
+			must.Equal(t, s.Dropped, 0, "events that the observer dropped")
 			for _, event := range s.Events {
 				line, err := json.Marshal(jsonform.Event(event, nil))
 				must.Be(t, err, nil)

@@ -171,7 +171,7 @@ func load(t *testing.T, e *eye) {
 	for _, b := range e.Snapshot().Backends {
 		t.Logf("%s: %s, %d requests, %d watches, lost %d times", b.Name, b.State, b.Cost.Requests, b.Cost.Watches, b.Lost)
 		must.True(t, b.Cost.Watches <= 20, b.Name, b.Cost.Watches, "watches on four directories")
-		must.True(t, b.State == "connected", b.Name, "is", b.State, b.Error)
+		must.Equal(t, b.State, "connected", b.Name, b.Error)
 	}
 	n := runtime.NumGoroutine()
 	t.Logf("%d goroutines", n)
