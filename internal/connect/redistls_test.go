@@ -56,7 +56,11 @@ func TestReportsPlaintextPort(t *testing.T) {
 		dial := func(_ context.Context, network, addr string) (net.Conn, error) { return net.Dial(network, addr) }
 		_, err := tlsDialer(dial, &tls.Config{}, nil)(ctx, "tcp", addr)
 		cancel()
-		must.True(t, err != nil && Reason(err) == want && TimedOut(err) == (reply == ""), reply, err)
+		if err == nil {
+			t.Fatal(reply, "was accepted")
+		}
+		must.Equal(t, Reason(err), want, reply)
+		must.Equal(t, TimedOut(err), reply == "", reply, "timed out")
 	}
 }
 

@@ -83,7 +83,7 @@ func TestSentinelMajorityPicksMaster(t *testing.T) {
 			said := fmt.Sprint(err)
 			must.True(t, !errors.Is(err, ErrSentinelsDisagree) || strings.Count(said, " names ") >= 2, said, "lacks the named masters")
 			must.True(t, !strings.ContainsRune(said, '\n'), "not on one line", said)
-			must.True(t, ctx.Err() == nil, "no time is left")
+			must.Be(t, ctx.Err(), nil, "no time is left")
 		})
 	}
 }

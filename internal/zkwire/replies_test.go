@@ -124,7 +124,7 @@ func FuzzReplies(f *testing.F) {
 			must.True(t, d.Err == nil && 12*len(list) <= len(body), len(list), "entries", d.Err)
 		case opGetData:
 			d.Buffer()
-			must.True(t, d.Err == nil, d.Err)
+			must.Be(t, d.Err, nil)
 		}
 	})
 }

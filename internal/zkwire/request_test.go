@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"net"
 	"slices"
 	"strings"
@@ -99,11 +100,11 @@ func TestCommittedMovesOnlyWithQuorum(t *testing.T) {
 	wire := servertest.StartWire(t, s.Addr())
 	tap := &Tap{}
 	id, timeout, last := tap.Committed()
-	must.True(t, id == 0 && timeout == 0 && last.IsZero(), "values before the first dial", id, timeout, last)
+	must.Equal(t, fmt.Sprint(id, timeout, last.IsZero()), "0 0s true", "session, timeout, no commit before the first dial")
 	c := through(t, tap, 6*time.Second, wire.Addr())
 	session := c.SessionID()
 	id, timeout, last = tap.Committed()
-	must.True(t, id == session && timeout == 6*time.Second && !last.IsZero(), "a new session", id, timeout, last)
+	must.Equal(t, fmt.Sprint(id, timeout, last.IsZero()), fmt.Sprint(session, 6*time.Second, false), "of a new session")
 	path := jute.AppendString(nil, "/")
 	check := append(jute.AppendInt(jute.AppendBool(jute.AppendInt(nil, 13), false), -1), jute.AppendInt(path, -1)...)
 	check = jute.AppendInt(jute.AppendBool(jute.AppendInt(check, -1), true), -1)
