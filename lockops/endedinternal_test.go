@@ -172,6 +172,6 @@ func (r readyTurn) isNotGranted(t *testing.T, ctx context.Context, want error) {
 	t.Helper()
 	h, err := r.grant(ctx)
 	must.Be(t, err, want)
-	must.True(t, h == nil, want, "granted")
+	must.Equal(t, h, nil, want, "granted")
 	must.True(t, r.keys == nil || r.keys(t) == 0, want, "the key was left behind")
 }

@@ -3,6 +3,7 @@ package lockops_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -133,7 +134,7 @@ func TestWithEndsWithEither(t *testing.T) {
 		end(cause)
 		<-ctx.Done()
 		must.Equal(t, context.Cause(ctx), cause, "cause after the caller's context ended")
-		must.True(t, h.Context().Err() == nil, "the hold ended with the caller's context")
+		must.Be(t, h.Context().Err(), nil, "the hold after the end of the caller's context")
 		later, stop := context.WithCancel(context.WithoutCancel(h.Context()))
 		defer stop()
 		ctx, cancel = h.With(later)
@@ -188,7 +189,7 @@ func TestEachHoldIsReleasedOnce(t *testing.T) {
 		release(t, inner)
 		must.Be(t, inner.Release(within(t)), lockops.ErrNotHeld, "the second release")
 		must.Be(t, inner.Extend(within(t)), lockops.ErrNotHeld, "extend after the release")
-		must.True(t, outer.Context().Err() == nil, "the second release freed the lock")
+		must.Be(t, outer.Context().Err(), nil, "the outer hold after the second release")
 		release(t, outer)
 	})
 }
@@ -233,7 +234,8 @@ func TestCustomHoldsFollowTheirMaker(t *testing.T) {
 	h, lose := lockops.NewHold(t.Context(), "l", made)
 	token, ok := h.Token()
 	at, _ := h.Deadline()
-	must.True(t, h.Name() == "n" && ok && token == 7 && at.Equal(until), h.Name(), token, ok, at)
+	must.Equal(t, fmt.Sprint(h.Name(), token, ok), "n7 true", "name and token")
+	must.Equal(t, at, until, "deadline")
 	must.Be(t, h.Extend(within(t)), reason)
 	lose(reason)
 	isAll(t, context.Cause(h.Context()), lockops.ErrLost, reason)
@@ -257,7 +259,10 @@ func TestOnAskedReportsArrivalOrder(t *testing.T) {
 				defer release(t, h)
 			}
 		}
-		must.True(t, len(asked) == 3 && slices.IsSortedFunc(asked, time.Time.Compare) && time.Since(asked[0]).Abs() < time.Minute,
-			"arrival times", asked, "are not three recent ones in order")
+		if len(asked) != 3 {
+			t.Fatal("arrival times", asked)
+		}
+		must.True(t, slices.IsSortedFunc(asked, time.Time.Compare), "not in order", asked)
+		must.True(t, time.Since(asked[0]).Abs() < time.Minute, "not recent", asked)
 	})
 }

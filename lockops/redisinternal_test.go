@@ -305,7 +305,8 @@ func TestLateRequestsAreRefused(t *testing.T) {
 			c.server -= time.Hour.Microseconds()
 			m.setClock(l.lock.name, c)
 			v := m.acquire(r, 30*time.Second)
-			must.True(t, !v.taken && errors.Is(v.err, errLate) && v.lateUntil.IsZero(), l.lock.kind, v, "want errLate")
+			must.Be(t, v.err, errLate, l.lock.kind)
+			must.True(t, !v.taken && v.lateUntil.IsZero(), l.lock.kind, v)
 			must.Equal(t, m.client.Exists(t.Context(), l.lock.name).Val(), 0, l.lock.kind, "a late request took the lock")
 			v = m.acquire(r, 30*time.Second) // the late answer corrected the clock
 			must.True(t, v.taken, l.lock.kind, v, "want a grant")

@@ -270,7 +270,10 @@ func TestDenialsNameTheRight(t *testing.T) {
 			err = h.Release(within(t))
 		}
 		var denied *lockops.DeniedError
-		must.True(t, errors.As(err, &denied) && denied.Command == c.command && denied.Right == c.right, c.rights, err)
+		if !errors.As(err, &denied) {
+			t.Fatal(c.rights, err)
+		}
+		must.Equal(t, denied.Command+" "+denied.Right, c.command+" "+c.right, c.rights)
 		asUser(t, m, "~*", "&*", "+@all")
 	}
 }

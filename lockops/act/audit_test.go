@@ -235,7 +235,9 @@ func TestTrailJoinsTheLinesOfActions(t *testing.T) {
 	first, failed := trail.Records[0], trail.Records[6]
 	must.Equal(t, fmt.Sprint(first.Why, first.Confirmed, first.Owner, first.Profile), "a testtypedsha256:0profile")
 	must.Equal(t, fmt.Sprint(failed.Error, failed.Detail, trail.Records[5].Reason), "refusedwhygone")
-	must.True(t, trail.Has(trail.Last) && !trail.Has("another") && trail.Damaged == 0, "sums", trail.Last)
+	must.True(t, trail.Has(trail.Last), "the last sum is missing:", trail.Last)
+	must.True(t, !trail.Has("another"), "has a sum that no line has")
+	must.Equal(t, trail.Damaged, 0, "damaged lines")
 }
 
 // A lock taken by hand is recorded with its end. On Redis its value is secret.

@@ -121,7 +121,7 @@ func (x trial) withoutTTL(t *testing.T) {
 		act(t, x.releaser, r, done)
 		f = noTTLOf(t, x.addr, x.Lock)
 	}
-	must.True(t, f == nil, "still found after following the advice:", f)
+	must.Equal(t, f, nil, "found after following the advice")
 }
 
 // act executes a request, or checks that it is refused with the sentence.

@@ -3,6 +3,7 @@
 package campaign
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -134,7 +135,7 @@ func TestStoreRefusesOlderTokens(t *testing.T) {
 	must.Be(t, err, ErrStale, "an older token")
 	must.Have(s.Write(8, 1))(t)
 	value, seq, err := s.Read(9)
-	must.True(t, err == nil && value == 1 && seq == 4, "read", value, "at step", seq, err)
+	must.Equal(t, fmt.Sprint(value, seq, err), "1 4 <nil>", "read, and its step")
 	s.Fenced = false
 	late := must.Have(s.Write(7, 1))(t)
 	records := slices.Concat(held(1, 0, 10, 9, false), held(2, 20, 30, 7, false))

@@ -165,7 +165,7 @@ func (c *team) end(t *testing.T) {
 	for _, p := range c.live {
 		select {
 		case err := <-p.done:
-			must.True(t, err == nil, "worker", p.number, err, p.output.String())
+			must.Be(t, err, nil, "worker", p.number, p.output.String())
 		case <-time.After(endLimit):
 			p.signal(t, syscall.SIGQUIT)
 			<-p.done
