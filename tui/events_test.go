@@ -225,7 +225,7 @@ func TestForgottenEventsAreMentioned(t *testing.T) {
 	must.Equal(t, len(s.Shown), len(m.events.List), "shown")
 	must.Equal(t, m.events.End(), updates*perUpdate, "seen")
 	forgotten, _ := m.events.At(old)
-	must.True(t, forgotten == nil, "the old event is kept")
+	must.Equal(t, forgotten, nil, "the old event")
 	wantText(t, m, " older not kept", "new · G to follow")
 	e, _ := m.events.At(s.Cursor)
 	must.True(t, e != nil, "the cursor is on a forgotten event")

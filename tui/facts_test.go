@@ -287,7 +287,10 @@ func TestConnectionAgesCountFromListing(t *testing.T) {
 	for _, after := range []time.Duration{0, 20 * time.Second} {
 		m.now = fixture.Noon.Add(after)
 		p, ok := m.Possible(l, &l.Holders[0])
-		must.True(t, ok && len(p.Connections) == 1 && len(p.Connections[0].Against) == 0, "after", after, p)
+		if !ok || len(p.Connections) != 1 {
+			t.Fatal("after", after, p)
+		}
+		must.Equal(t, len(p.Connections[0].Against), 0, "facts against it after", after)
 		must.Contain(t, strings.Join(p.Connections[0].For, ";"), "before the lock was taken", "after", after)
 	}
 }

@@ -301,7 +301,7 @@ func TestEscLeavesThePaneFirst(t *testing.T) {
 			m.Update(tea.WindowSizeMsg{Width: 200, Height: 50})
 			wantText(t, m, "esc list")
 			press(m, key)
-			must.True(t, m.inFront == name, name, key, "leads to", m.inFront)
+			must.Equal(t, m.inFront, name, key, "leads to")
 			wantNoText(t, m, "esc list")
 			press(m, key)
 			must.True(t, m.inFront != name || name == screen.Locks, name, "is still in front after another", key)

@@ -308,9 +308,9 @@ func TestColumnsAreChosen(t *testing.T) {
 		must.Equal(t, strings.Join(p.view().Columns, " "), step.want, step.press)
 		must.Equal(t, p.said, step.said, step.press)
 	}
-	must.True(t, p.dialog == nil, "esc did not close it")
+	must.Equal(t, p.dialog, nil, "after esc")
 	must.Equal(t, p.press("C", "y", "enter").copied, p.view().configuration(), "copied")
-	must.True(t, p.dialog == nil, "enter did not close it")
+	must.Equal(t, p.dialog, nil, "after enter")
 }
 
 func TestEmptyListsSayWhy(t *testing.T) {
@@ -369,7 +369,7 @@ func TestClicksSelectOpenAndSort(t *testing.T) {
 		p.went = ""
 		p.click(test.x, test.y)
 		got := fmt.Sprintf("at %d, %s %s in chain %v", p.table.At, p.Want.Order, p.went, p.inChain)
-		must.True(t, got == test.want, test.what, test.width, test.height, test.x, test.y, got)
+		must.Equal(t, got, test.want, test.what, test.width, test.height, test.x, test.y)
 	}
 }
 

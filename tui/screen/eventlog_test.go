@@ -40,7 +40,8 @@ func TestNoisyLocksSpareQuietOnes(t *testing.T) {
 		at, number := log.CompleteFrom(lock)
 		after := log.Place(number + 1)
 		e, _ := log.At(number)
-		must.True(t, e == nil && after != 0 && log.List[after].At.After(at), lock, "complete from", at, number)
+		must.Equal(t, e, nil, lock, "the event before the first kept one")
+		must.True(t, after != 0 && log.List[after].At.After(at), lock, "complete from", at, number)
 	}
 	at, _ = log.CompleteFrom(inspect.ID{})
 	must.True(t, !log.List[0].At.After(at), "the log claims to be complete")
