@@ -276,7 +276,7 @@ func (t *tally) figures(b *testing.B, seconds float64, commands, k int) map[stri
 		sum += float64(n)
 		squares += float64(n) * float64(n)
 	}
-	must.True(b, t.twice == 0, t.twice, "times two holders at once")
+	must.Equal(b, t.twice, 0, "times two holders at once")
 	if sum == 0 {
 		b.Fatal("no client got the lock")
 	}
