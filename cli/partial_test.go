@@ -19,21 +19,22 @@ import (
 func TestUnreadVoteChangesTheExitCode(t *testing.T) {
 	t.Parallel()
 	id := inspect.ID{Backend: "redis", Path: "lock:a"}
-	vote := func(addr string, up bool) inspect.Vote {
-		return inspect.Vote{Addr: addr, Up: up, Present: up, Value: "abc", ExpiresAt: time.Now().Add(time.Hour)}
+	answered := func(addr string) inspect.Vote {
+		return inspect.Vote{Addr: addr, Up: true, Present: true, Value: "abc", ExpiresAt: time.Now().Add(time.Hour)}
 	}
-	refused := vote("r3:6379", true)
+	silent := inspect.Vote{Addr: "r3:6379"}
+	refused := answered("r3:6379")
 	refused.Unseen = []inspect.Unseen{{Aspect: inspect.AspectVotes, Where: "r3:6379", Read: "GETRANGE", Reason: "NOPERM", Right: "+getrange"}}
-	allRefused := vote("r3:6379", false)
+	allRefused := silent
 	allRefused.Error, allRefused.Unseen = "NOPERM", refused.Unseen
 	for name, tt := range map[string]struct {
 		last inspect.Vote
 		code int
 	}{
 		"one refused all": {allRefused, 0},
-		"all answered":    {vote("r3:6379", true), 0}, "one did not": {vote("r3:6379", false), 3}, "one refused": {refused, 0},
+		"all answered":    {answered("r3:6379"), 0}, "one did not": {silent, 3}, "one refused": {refused, 0},
 	} {
-		l := inspect.KeyLock(id, []inspect.Vote{vote("r1:6379", true), vote("r2:6379", true), tt.last}, time.Now())
+		l := inspect.KeyLock(id, []inspect.Vote{answered("r1:6379"), answered("r2:6379"), tt.last}, time.Now())
 		b := &inspect.Backend{Name: "redis", Kind: inspect.Redis, State: inspect.Connected}
 		var text bytes.Buffer
 		err := recording.Save(&text, func(yield func(time.Time, inspect.Update) bool) {

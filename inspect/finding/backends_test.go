@@ -16,18 +16,18 @@ func onRedis(servers ...inspect.Server) *inspect.Backend {
 // has. Replicas, masters without replicas, and masters that need theirs are not reported.
 func TestReplicaFailover(t *testing.T) {
 	t.Parallel()
-	master := func(replicas int, needs bool) inspect.Server {
-		return inspect.Server{
-			Addr: "10.0.0.1:6379", State: inspect.ServerUp, Role: "master", Replicas: replicas, NeedsReplicas: needs,
-		}
+	master := func(replicas int) inspect.Server {
+		return inspect.Server{Addr: "10.0.0.1:6379", State: inspect.ServerUp, Role: "master", Replicas: replicas}
 	}
+	waiting := master(2)
+	waiting.NeedsReplicas = true
 	check(t, "replica-failover",
-		fires("a replica, not waited for", onRedis(master(1, false))),
-		fires("replicas, not waited for", onRedis(master(3, false))),
-		fires("several masters with replicas", onRedis(master(2, false), master(2, true), master(1, false))),
-		fires("more masters than are listed", onRedis(slices.Repeat([]inspect.Server{master(2, false)}, 12)...)),
-		silent("no replica", onRedis(master(0, false))),
-		silent("min-replicas-to-write is set", onRedis(master(2, true))),
+		fires("a replica, not waited for", onRedis(master(1))),
+		fires("replicas, not waited for", onRedis(master(3))),
+		fires("several masters with replicas", onRedis(master(2), waiting, master(1))),
+		fires("more masters than are listed", onRedis(slices.Repeat([]inspect.Server{master(2)}, 12)...)),
+		silent("no replica", onRedis(master(0))),
+		silent("min-replicas-to-write is set", onRedis(waiting)),
 		silent("a replica of a replica", onRedis(inspect.Server{Addr: "10.0.0.2:6379", Role: "replica", Replicas: 1})),
 		silent("unknown role", onRedis(inspect.Server{Addr: "10.0.0.2:6379", Replicas: 1})),
 	)
