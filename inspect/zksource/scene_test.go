@@ -264,9 +264,14 @@ func (v watching) awaitBrief(path, want string) {
 }
 
 // awaitShown waits until a path is shown as a lock, or no longer.
-func (v watching) awaitShown(path string, shown bool) {
+func (v watching) awaitListed(path string) {
 	v.t.Helper()
-	v.Await(fmt.Sprintf("%s is a lock: %v", path, shown), func() bool { return (v.Locks[path] != nil) == shown })
+	v.Await(path+" is a lock", func() bool { return v.Locks[path] != nil })
+}
+
+func (v watching) awaitUnlisted(path string) {
+	v.t.Helper()
+	v.Await(path+" is no lock", func() bool { return v.Locks[path] == nil })
 }
 
 func (v watching) awaitWaiters(path string, n int) {

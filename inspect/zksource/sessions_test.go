@@ -177,7 +177,7 @@ func TestPartitionedFollowersEventsFollowGap(t *testing.T) {
 	held := s.queue("/l", "a", "b")[0]
 	s.cfg.Servers = []string{listeners[1].Addr().String()}
 	v := s.watchPatiently()
-	e.Cut(1, false, true)
+	e.Cut(1, false, true) // messages from the leader
 	lateEvent(v, s, held, e.Heal)
 }
 

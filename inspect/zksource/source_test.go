@@ -45,7 +45,7 @@ func TestWatchReportsChanges(t *testing.T) {
 	eachServer(t, func(_ *testing.T, s *scene) {
 		v, lock := s.watch(), s.root+"/new"
 		first := s.queue("/new", "a")[0]
-		v.awaitShown(lock, true)
+		v.awaitListed(lock)
 		second := s.join("/new", "b")
 		v.awaitState(lock, inspect.StateContended)
 		s.remove(first)
@@ -53,11 +53,11 @@ func TestWatchReportsChanges(t *testing.T) {
 		s.remove(second)
 		v.awaitBrief(lock, "kazoo mutex free 0+0")
 		s.remove(lock)
-		v.awaitShown(lock, false)
+		v.awaitUnlisted(lock)
 
 		s.dirs("/new")
 		s.queue("/new/sub", "c")
-		v.awaitShown(lock+"/sub", true)
+		v.awaitListed(lock + "/sub")
 	})
 }
 
@@ -66,7 +66,7 @@ func TestARootMayAppearLater(t *testing.T) {
 		s.cfg.Roots = []string{s.root + "/later"}
 		v := s.watchHastily()
 		s.queue("/later", "a")
-		v.awaitShown(s.root+"/later", true)
+		v.awaitListed(s.root + "/later")
 	})
 }
 
@@ -119,7 +119,7 @@ func TestRestartedServerIsFoundAgain(t *testing.T) {
 	s := onReal(t).as(40 * time.Second)
 	s.queue("/lock", "a")
 	v := s.watch()
-	v.awaitShown("/lock", true)
+	v.awaitListed("/lock")
 	s.zks.Kill(t)
 	v.awaitConnection(inspect.Down)
 	s.zks.Restart(t)
@@ -179,7 +179,7 @@ func TestDirectoriesNamedLikeContendersAreWalked(t *testing.T) {
 		start := time.Now()
 		for _, dir := range []string{"/user-1000000003", "/user-1000000090"} {
 			s.join(dir, "a")
-			v.awaitShown(s.root+dir, true)
+			v.awaitListed(s.root + dir)
 		}
 		took := time.Since(start)
 		must.True(t, took <= 40*time.Second, "found after", took)
@@ -209,7 +209,7 @@ func TestEphemeralReplacingDirectoryEndsLock(t *testing.T) {
 		lock := s.root + "/lock"
 		holder := s.queue("/lock", "a")[0]
 		v := s.watchHastily()
-		v.awaitShown(lock, true)
+		v.awaitListed(lock)
 		s.replace([]string{holder, lock}, shapeNode{lock, "", zk.FlagEphemeral})
 		v.Await("the old queue gone", func() bool { // the new node itself may be a lock
 			l := v.Locks[lock]
@@ -227,7 +227,11 @@ func TestDirectoryReplacingEphemeralIsFound(t *testing.T) {
 			}
 			lock := s.root + members[0]
 			v := s.watchHastily()
-			v.awaitShown(lock, len(members) == 1)
+			if len(members) == 1 {
+				v.awaitListed(lock)
+			} else {
+				v.awaitUnlisted(lock)
+			}
 			s.replace([]string{lock}, shapeNode{lock, "", 0}, shapeNode{lock + "/" + guid + "__lock__", "", contender})
 			v.awaitBrief(lock, "kazoo mutex held 1+0")
 		}

@@ -13,6 +13,9 @@ import (
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
+// everyone says that all servers of the target were asked.
+const everyone, notEveryone = true, false
+
 // leads is a leader's answer at noon, with these bounds of its clock.
 func leads(election uint64, uptime time.Duration, clock bounds) answer {
 	return answer{asked: true, at: noon, status: zkadmin.Status{Role: "leader", Zxid: election<<32 | 3, Uptime: uptime}, clock: clock}
@@ -44,7 +47,7 @@ func TestElectionVoidsEarlierLeaderAnswers(t *testing.T) {
 	t.Parallel()
 	answers := []answer{leads(4, 5*time.Minute, clockAhead(0)), follows()}
 	var c clock
-	c.measure(nil, answers, true)
+	c.measure(nil, answers, everyone)
 	made, now := noon.Add(-8*time.Second), noon.Add(3*time.Second)
 	c.dated(written(4, made), made)
 	c.dated(written(5, noon.Add(2*time.Second)), now)
@@ -69,7 +72,7 @@ func TestElectionDiscardsFormerLeaderClock(t *testing.T) {
 			var c clock
 			c.dated(written(4, noon.Add(time.Hour)), noon)
 			c.created(noon, noon.Add(time.Hour), 4<<32|7)
-			c.measure(nil, former, true)
+			c.measure(nil, former, everyone)
 			if k := c.ofLeader(former); !k.Known || k.Offset != time.Hour {
 				t.Fatalf("the former leader's clock: %+v", k)
 			}
@@ -78,7 +81,7 @@ func TestElectionDiscardsFormerLeaderClock(t *testing.T) {
 				c.dated(written(5, noon), noon)
 			} else {
 				answers = later
-				c.measure(former, later, true)
+				c.measure(former, later, everyone)
 			}
 			k := c.ofLeader(answers) // once it answered, the other server's clock stands in for its own
 			must.True(t, k.Known != read && k.From == 5<<32, k)
@@ -97,7 +100,7 @@ func TestClockComesFromLaterElectedLeader(t *testing.T) {
 	t.Parallel()
 	answers := []answer{leads(4, 0, clockAhead(time.Hour)), leads(5, 0, clockAhead(0)), follows()}
 	var c clock
-	c.measure(nil, answers, true)
+	c.measure(nil, answers, everyone)
 	c.shows(t, answers, 0, 5<<32)
 }
 
@@ -135,7 +138,7 @@ func TestDeposedLeaderServiceTimeIsIgnored(t *testing.T) {
 		"two leaders of one election":           {leads(6, 720*time.Hour, clockAhead(0)), now},
 	} {
 		var c clock
-		c.measure(nil, answers, false)
+		c.measure(nil, answers, notEveryone)
 		b := &inspect.Backend{Clock: c.ofLeader(answers)}
 		if got := b.AgeAtLeast(noon.Add(-time.Second), 5<<32|9, noon); got > time.Second || leader(answers) == 0 {
 			t.Errorf("%s: at least %v, leader %d", name, got, leader(answers))
@@ -197,7 +200,7 @@ func TestClockJumpVoidsEarlierDates(t *testing.T) {
 		"ahead, as a node shows": {func(c *clock) []answer { after(c, later.Add(time.Hour)); return is(0) }, false},
 		"ahead, as it answers": {func(c *clock) []answer {
 			after(c, later.Add(time.Hour))
-			c.measure(is(0), is(time.Hour), true)
+			c.measure(is(0), is(time.Hour), everyone)
 			return is(time.Hour)
 		}, true},
 		"back, as a node shows": {func(c *clock) []answer {
@@ -211,7 +214,7 @@ func TestClockJumpVoidsEarlierDates(t *testing.T) {
 		}, true},
 	} {
 		var c clock
-		c.measure(nil, is(0), true)
+		c.measure(nil, is(0), everyone)
 		c.dated(written(5, noon), noon)
 		answers := tt.jump(&c)
 		b := &inspect.Backend{Clock: c.ofLeader(answers)}
@@ -228,7 +231,7 @@ func TestWipedEnsembleRestartsElectionCount(t *testing.T) {
 	c.dated(written(9, noon), noon)
 	answers := []answer{leads(2, 0, clockAhead(0)), follows()}
 	answers[1].status.Zxid = 2<<32 | 3
-	c.measure(nil, answers, true)
+	c.measure(nil, answers, everyone)
 	c.dated(written(2, noon), noon)
 	b := (&inspect.Backend{Clock: c.ofLeader(answers)})
 	must.True(t, b.Dates(2<<32|7), b.Clock)
@@ -243,10 +246,10 @@ func TestAnswersNarrowAClockTogether(t *testing.T) {
 		return []answer{{asked: true, at: noon, status: zkadmin.Status{Role: "standalone"}, clock: b}}
 	}
 	first, second := server(bounds{low: 0, high: time.Second, at: noon, known: true}), server(bounds{low: 800 * time.Millisecond, high: 1800 * time.Millisecond, at: noon, known: true})
-	c.measure(nil, first, true)
-	c.measure(first, second, true)
+	c.measure(nil, first, everyone)
+	c.measure(first, second, everyone)
 	third := server(bounds{})
-	c.measure(second, third, true)
+	c.measure(second, third, everyone)
 	if b := third[0].clock; !b.known || b.low != 800*time.Millisecond || b.high != time.Second {
 		t.Errorf("%+v", b)
 	}
