@@ -290,14 +290,10 @@ func (r *run) requestStatus(p *masterState) {
 		if err != nil {
 			rest = 2 * node.RetryEvery
 		}
-		timer := time.NewTimer(rest)
 		select {
-		case <-timer.C:
+		case <-time.After(rest):
 		case <-p.restart:
 		case <-r.ctx.Done():
-		}
-		timer.Stop()
-		if r.ctx.Err() != nil {
 			return
 		}
 	}
