@@ -37,6 +37,9 @@ func TestDisagreeingMastersAreAskedAgain(t *testing.T) {
 	if at := e.askAgain(); !at.IsZero() {
 		t.Errorf("asked a fourth time, at %v", at)
 	}
+	if read(4*beat, absent(1)); e.askAgain().IsZero() {
+		t.Error("a new disagreement is not asked about")
+	}
 
 	b.silence(2, errors.New("timed out"), noon.Add(time.Minute)) // the third's vote is now unknown
 	if l := read(time.Minute, thin[:2]...); l == nil || l.Masters[2].Up || !e.askAgain().IsZero() {

@@ -3,6 +3,7 @@ package redissource
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -66,6 +67,8 @@ func TestChoosePrefersFocusThenRotates(t *testing.T) {
 	for i := range 10 {
 		b.read(fmt.Sprintf("k%d", i), noon, held(0, "a", time.Hour, noon))
 	}
+	many := map[string]bool{"k1": true, "k2": true, "k3": true, "k4": true, "k5": true, "k6": true, "k7": true}
+	must.Same(t, b.choose(8, one, many), strings.Fields("k1 k2 k3 k4 k5 k6 k0 k7"), "three quarters in focus")
 	focus := map[string]bool{"k9": true, "unknown": true}
 	seen := map[string]int{}
 	for range 9 {

@@ -71,6 +71,10 @@ func TestTopologyFollowsClusterSlots(t *testing.T) {
 		must.Equal(t, top.owner[slot], owner, "owner of slot", slot)
 	}
 	must.Equal(t, top.ownerOf("lock:a"), 0, "owner of a key")
+	unserved := testTable(1)
+	unserved.topology = newTopology(nil, "")
+	unserved.add("lock:a", noon)
+	must.Equal(t, unserved.entries["lock:a"].votes[0].Error, "no node of the cluster serves slot 6035")
 	other := *top
 	other.owner[0] = 0
 	must.True(t, top.sameNodes(&other), "a moved slot is not a new node")
