@@ -80,6 +80,7 @@ func TestIdleServerIsAskedAtIntervals(t *testing.T) {
 			change: map[string]string{"info": "-LOADING no", "scan": "-LOADING no", "getrange": "-LOADING no"},
 			want:   "client 0, info 0 1 2 3, ping 0 0.5 1 1.5, scan 0 2 32 62",
 		},
+		"a cluster that is gone": {cluster: true, change: map[string]string{"cluster": "-ERR no"}, want: "cluster 0 1 2 3"},
 		"a cluster that pushes": {
 			cluster: true,
 			want:    "client 0, cluster 0 2 4 6, getrange 0 10 20 30, info 0 11 22 33, ping 0 0.5 1 1.5, scan 0 2 32 62",
