@@ -39,7 +39,7 @@ type lane struct {
 	arrival uint64 // number of its call of Acquire
 	placed  bool
 	place   int64 // in the servers' order of arrival
-	overlap bool  // its current hold is already counted as an overlap
+	overlap bool  // its current grant was counted as an overlap
 }
 
 // holders counts the current holders.
@@ -67,7 +67,7 @@ type pastGrant struct {
 	arrivals uint64 // number of arrivals before the grant
 }
 
-// maxPast bounds the remembered grants; older ones count as fair.
+// maxPast bounds the remembered grants; later ones count as fair.
 const maxPast = 4096
 
 func newLedger(shared []bool, permits int) *ledger {
@@ -180,11 +180,11 @@ func (l *ledger) grant(i int, at time.Time) Event {
 	return Event{Kind: Granted, Contender: i, At: at, Wait: wait, Overtook: overtook, Overlap: c.overlap}
 }
 
-// overtakes reports whether a grant to contender i overtakes a waiter.
+// overtakes reports whether a grant to contender i, which no longer waits, overtakes a waiter.
 func (l *ledger) overtakes(i int) bool {
 	var waiters []fairness.Claim
 	for j := range l.lanes {
-		if o := &l.lanes[j]; j != i && o.State == Waiting && o.placed {
+		if o := &l.lanes[j]; o.State == Waiting && o.placed {
 			waiters = append(waiters, o.claim())
 		}
 	}
@@ -204,7 +204,6 @@ func (l *ledger) fence(i int, token uint64) {
 	}
 	l.tokensBack++
 	if !c.overlap {
-		c.overlap = true
 		l.overlaps++
 	}
 }

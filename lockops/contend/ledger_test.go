@@ -3,6 +3,7 @@ package contend
 import (
 	"errors"
 	"fmt"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -68,6 +69,8 @@ func (s *story) tell(t *testing.T, steps string) {
 			s.release(i, s.tick(), false)
 			s.lose(i, s.now, errors.New("gone"))
 			s.losses++
+		case "fails":
+			s.fail(i, s.tick(), errors.New("refused"))
 		default:
 			t.Fatalf("unknown step %q", step)
 		}
@@ -77,60 +80,33 @@ func (s *story) tell(t *testing.T, steps string) {
 // What the figures count, and what the events of grants report.
 func TestStoriesHaveTheirFigures(t *testing.T) {
 	t.Parallel()
-	const (
-		three    = "0 comes 0, 1 comes 1, 2 comes 2, "
-		unplaced = "0 queues, 1 comes 7, 1 gets, 1 gives, 0 arrives 3, 0 gets"
-		rw       = "0 comes 1, 1 comes 2, 2 comes 3, 1 gets, 0 gets"
-		twice    = "0 comes 1, 0 gets, 0 shows 10, 1 comes 2, 1 gets, 1 shows 9"
-		free     = "0 comes 1, 0 gets, 0 gives, 1 comes 2, 1 gets"
-		handoff  = free + ", 0 comes 3, 1 gives, 0 gets"
-	)
-	type counts struct{ inversions, overlaps, tokensBack uint64 }
-	for name, tt := range map[string]struct {
-		permits           int
-		contenders, steps string
-		want              counts
-		notes             string
-	}{
-		"in order of arrival": {1, "www", three + "0 gets, 0 gives, 1 gets, 1 gives, 2 gets, 2 gives", counts{}, ""},
-		"one overtakes two": {
-			1, "www", three + "2 gets, 2 gives, 0 gets, 0 gives, 1 gets",
-			counts{inversions: 1},
-			"2 overtook true, overlap false",
-		},
-		"a place that is known only after the grant": {1, "www", unplaced, counts{inversions: 1}, ""},
-		"later arrivals are not overtaken, whatever their places": {
-			1, "www", unplaced + ", 0 gives, 2 queues, 1 comes 9, 1 gets, 1 gives, 0 queues, 2 arrives 10, 0 arrives 8",
-			counts{inversions: 1},
-			"",
-		},
-		"places that wrap": {
-			1, "ww", fmt.Sprintf("0 comes %d, 1 comes %d, 0 gets, 0 gives, 1 gets", int64(1<<31-1)<<32, int64(-1<<31)<<32),
-			counts{},
-			"",
-		},
-		"readers overtake no readers":     {1, "rrw", rw, counts{}, ""},
-		"a reader overtakes a writer":     {1, "rrw", rw + ", 0 gives, 0 comes 4, 0 gets", counts{inversions: 1}, "0 overtook true, overlap false"},
-		"a writer together with a reader": {1, "rrw", rw + ", 2 gets", counts{overlaps: 1}, "2 overtook false, overlap true"},
-		"a reader together with a writer": {1, "rw", "1 comes 1, 1 gets, 0 comes 2, 0 gets", counts{overlaps: 1}, "0 overtook false, overlap true"},
-		// 0 has the other permit, but its grant is not reported yet
-		"two permits":               {2, "www", three + "1 gets, 0 gets", counts{}, ""},
-		"a third holder":            {2, "www", three + "1 gets, 0 gets, 2 gets", counts{overlaps: 1}, "2 overtook false, overlap true"},
-		"one overlap is seen twice": {1, "ww", twice, counts{overlaps: 1, tokensBack: 1}, "1 overtook false, overlap true"},
-		"the token of an earlier grant": {
-			1, "ww", twice + ", 0 gives, 1 gives, 0 comes 3, 0 gets, 0 shows 10",
-			counts{overlaps: 2, tokensBack: 2},
-			"1 overtook false, overlap true",
-		},
-		"readers show no tokens": {1, "rr", "0 comes 1, 0 gets, 0 shows 3, 0 shows 2", counts{}, ""},
-	} {
-		s := newStory(tt.permits, tt.contenders)
-		s.tell(t, tt.steps)
-		must.Equal(t, counts{s.inversions, s.overlaps, s.tokensBack}, tt.want, name)
-		must.Equal(t, strings.Join(s.notes, "; "), tt.notes, name)
-		must.Equal(t, s.grants, uint64(strings.Count(tt.steps, "gets")), name, "grants")
+	stories := strings.Split(string(must.Have(os.ReadFile("testdata/stories.txt"))(t)), "\n\n")
+	for _, lines := range stories[1:] { // after the comment
+		var permits int
+		var contenders string
+		name, lines, _ := strings.Cut(lines, "\n")
+		setting, want, _ := strings.Cut(lines, "\n")
+		must.Have(fmt.Sscan(setting, &permits, &contenders))(t)
+		_, steps, _ := strings.Cut(setting, ": ")
+		s := newStory(permits, strings.TrimSuffix(contenders, ":"))
+		s.tell(t, steps)
+		figures := fmt.Sprintf("%d inversions, %d overlaps, %d tokens back", s.inversions, s.overlaps, s.tokensBack)
+		must.Equal(t, strings.Join(append([]string{figures}, s.notes...), "; "), strings.TrimSpace(want), name)
+		must.Equal(t, s.grants, uint64(strings.Count(steps, "gets")), name, "grants")
 		must.True(t, s.unplaced > 0 || len(s.past) == 0, name, "keeps past grants", s.past)
+		for _, c := range s.lanes {
+			if c.State == Waiting && !c.placed {
+				s.unplaced--
+			}
+		}
+		must.Equal(t, s.unplaced, 0, name, "too many waiters without a place")
 	}
+}
+
+func TestHandoffsAreTimed(t *testing.T) {
+	t.Parallel()
+	const free, three = "0 comes 1, 0 gets, 0 gives, 1 comes 2, 1 gets", "0 comes 0, 1 comes 1, 2 comes 2, "
+	const handoff = free + ", 0 comes 3, 1 gives, 0 gets"
 	for name, tt := range map[string]struct{ contenders, steps, want string }{
 		"no waiter":               {"ww", free, "0, at most 0s"},
 		"a waiter":                {"ww", handoff, "1, at most 2ms"},
@@ -150,7 +126,15 @@ func TestStoriesHaveTheirFigures(t *testing.T) {
 func TestLongestWaitIncludesOngoingWaits(t *testing.T) {
 	t.Parallel()
 	s := newStory(1, "ww")
+	began := s.now
+	r, _, _ := s.figures(began)
+	must.Equal(t, r.LongestWaiter, -1, "longest waiter at the start")
+	must.Equal(t, r.Contenders[1].Since, began, "since the start")
 	s.tell(t, "0 comes 1, 1 comes 2, 0 gets")
+	for _, waited := range []time.Duration{1, 2} { // contender 0 has waited 2 ms
+		r, _, _ := s.figures(began.Add((2 + waited) * time.Millisecond))
+		must.Equal(t, r.LongestWaiter, 0, "longest waiter once contender 1 has waited", waited, "ms")
+	}
 	r, _, wait := s.figures(s.now.Add(time.Second))
 	if r.LongestWaiter != 1 || r.LongestWait != time.Second+time.Millisecond || wait.quantiles().Max > 5*time.Millisecond {
 		t.Errorf("%+v", r)
@@ -179,9 +163,7 @@ func TestFiguresFollowFromTheSteps(t *testing.T) {
 			{State: Holding, Since: began.Add(5 * time.Millisecond), Grants: 1, Held: 4 * time.Millisecond, LongestWait: 3 * time.Millisecond},
 		},
 	}
-	if !reflect.DeepEqual(r, want) || r.LastError.Error() != "refused" {
-		t.Errorf("%+v, want %+v", r, want)
-	}
+	must.True(t, reflect.DeepEqual(r, want) && r.LastError.Error() == "refused", r, "want", want)
 	if h, w := handoff.quantiles(), wait.quantiles(); h.Count != 1 || h.Max != time.Millisecond || w.Count != 2 || w.Max != 3*time.Millisecond {
 		t.Errorf("handoff %+v, wait %+v", h, w)
 	}
@@ -199,6 +181,21 @@ func TestFiguresFollowFromTheSteps(t *testing.T) {
 	if a, b := labelOf(""), labelOf(""); a == b || len(a) != len("contend-01234567") {
 		t.Errorf("labels %s and %s", a, b)
 	}
+}
+
+func TestShorterWaitsAreNotLongest(t *testing.T) {
+	t.Parallel()
+	for _, steps := range []string{"0 comes 1, 1 comes 2, 0 gets, 1 fails", "0 comes 1, 0 fails, 1 comes 2, 1 fails"} {
+		s := newStory(1, "ww")
+		s.tell(t, steps)
+		must.Equal(t, s.longestBy, 0, "longest waiter after", steps)
+	}
+	s := newStory(1, "ww")
+	s.tell(t, "0 queues")
+	for range maxPast + 1 {
+		s.tell(t, "1 comes 7, 1 gets, 1 gives")
+	}
+	must.Equal(t, len(s.past), 4096, "past grants kept")
 }
 
 func TestStuckCountsOnlyServerWaits(t *testing.T) {

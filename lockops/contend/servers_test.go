@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -44,18 +45,16 @@ func plainZK(t *testing.T, server *servertest.ZooKeeper) *zk.Conn {
 
 func wantNoNode(t *testing.T, server *servertest.ZooKeeper, path string) {
 	t.Helper()
-	if there, _, err := plainZK(t, server).Exists(path); there || err != nil {
-		t.Errorf("%s is there: %v %v", path, there, err)
-	}
+	there, _, err := plainZK(t, server).Exists(path)
+	must.True(t, !there && err == nil, path, "is there:", there, err)
 }
 
 func wantNoKey(t *testing.T, masters []*servertest.Redis, name string) {
 	t.Helper()
 	for _, m := range masters {
 		keys, err := m.Client(t).Keys(t.Context(), "*"+name+"*").Result()
-		if err != nil || len(keys) > 0 {
-			t.Errorf("%s has %v: %v", m.Addr, keys, err)
-		}
+		must.Be(t, err, nil)
+		must.Same(t, keys, nil, "keys on", m.Addr)
 	}
 }
 
@@ -154,9 +153,7 @@ func TestRedisMutexWakesOneWaiter(t *testing.T) {
 			cfg := brief
 			cfg.Contenders, cfg.Rounds = contenders, 240/contenders
 			run, r := answeredRun(t, NewRedis(onRedis(masters, key)), cfg)
-			if r.Grants != 240 || r.Overlaps != 0 || r.TokensBack != 0 || r.Lost+r.Failed != 0 {
-				t.Errorf("%+v", r)
-			}
+			must.True(t, r.Grants == 240 && r.Overlaps == 0 && r.TokensBack == 0 && r.Lost+r.Failed == 0, r)
 			// Waking all would take more than one request per waiter. Each polls twice a second anyway.
 			most := 10 + 2*r.Duration.Seconds()*float64(contenders)/240
 			if n := r.RequestsPerGrant(); n < 2 || n > most {
@@ -212,9 +209,7 @@ func TestForeignLockIsLeftAlone(t *testing.T) {
 		z := onZooKeeper(server, path)
 		wantExists(t, NewZooKeeper(z), "zookeeper "+path)
 		z.Existing = true
-		if r := reportOf(t, NewZooKeeper(z), brief); r.Grants != 60 {
-			t.Errorf("%+v", r)
-		}
+		must.Equal(t, reportOf(t, NewZooKeeper(z), brief).Grants, 60, "grants")
 		if there, stat, err := conn.Exists(path); !there || err != nil || stat.NumChildren != 0 {
 			t.Errorf("the directory exists: %v, %+v: %v", there, stat, err)
 		}
@@ -230,12 +225,9 @@ func TestForeignLockIsLeftAlone(t *testing.T) {
 		wantExists(t, NewRedis(onRedis(masters, key)), "redis "+key)
 		r := onRedis(masters, key)
 		r.Existing = true
-		if r := reportOf(t, NewRedis(r), brief); r.Grants != 60 {
-			t.Errorf("%+v", r)
-		}
-		if n, err := c.Get(t.Context(), recipe.FenceKey(key)).Int64(); err != nil || n <= 41 {
-			t.Errorf("the newest fencing token is %d, want one above 41: %v", n, err)
-		}
+		must.Equal(t, reportOf(t, NewRedis(r), brief).Grants, 60, "grants")
+		newest := must.Have(c.Get(t.Context(), recipe.FenceKey(key)).Int64())(t)
+		must.True(t, newest > 41, "the newest fencing token is", newest, "want one above 41")
 		c.Del(t.Context(), recipe.FenceKey(key))
 	})
 	servertest.EachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis) {
@@ -262,15 +254,23 @@ func TestKeysOfAStrangerStay(t *testing.T) {
 	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
 		key := servertest.UniqueName(t)
 		c := masters[0].Client(t)
+		set := func(value string) func() error {
+			return func() error { return c.Set(t.Context(), key, value, 0).Err() }
+		}
 		for name, take := range map[string]func() error{
-			"a value": func() error { return c.Set(t.Context(), key, "another client's", 0).Err() },
-			"a hash":  func() error { return c.HSet(t.Context(), key, "a", "b").Err() },
+			"a value":             set("another client's"),
+			"a hash":              func() error { return c.HSet(t.Context(), key, "a", "b").Err() },
+			"another run's value": set(recipe.LockscopeToken([16]byte{}, "run2#1")),
+			"a contender's value": set(recipe.LockscopeToken([16]byte{}, "run#1")),
 		} {
-			target := NewRedis(onRedis(masters, key))
+			r := onRedis(masters, key)
+			r.Label = "run"
+			target := NewRedis(r)
 			must.Succeed(t, target.Open(t.Context()))
 			must.Succeed(t, take())
 			must.Succeed(t, c.Set(t.Context(), recipe.FenceKey(key), 1, 0).Err())
-			must.Same(t, must.Have(target.Close(t.Context()))(t), nil, "left by", name)
+			left := must.Have(target.Close(t.Context()))(t)
+			must.Equal(t, slices.Contains(left, key), name == "a contender's value", "left by", name)
 			must.Equal(t, c.Del(t.Context(), key, recipe.FenceKey(key)).Val(), 2, "keys with", name)
 		}
 	})
@@ -284,12 +284,9 @@ func TestDirectoryInUseIsKept(t *testing.T) {
 		conn := plainZK(t, server)
 		theirs := must.Have(conn.Create(path+"/their-lock-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll)))(t)
 		run.Stop()
-		if r, err := run.Wait(); err != nil || len(r.Left) != 0 {
-			t.Errorf("%v: %v", err, r.Left)
-		}
-		if there, _, err := conn.Exists(theirs); !there || err != nil {
-			t.Errorf("the other client's node is gone: %v", err)
-		}
+		must.Same(t, must.Have(run.Wait())(t).Left, nil, "left")
+		there, _, err := conn.Exists(theirs)
+		must.True(t, there && err == nil, "the other client's node is gone:", err)
 		conn.Delete(theirs, -1)
 		conn.Delete(path, -1)
 	})
@@ -335,14 +332,17 @@ func TestRunsWithoutServers(t *testing.T) {
 	}
 	server := servertest.StartEmbeddedRedis(t)
 	server.Stop(t)
-	if _, err := Start(t.Context(), NewRedis(onRedis([]*servertest.Redis{server}, "a")), brief); !errors.Is(err, lockops.ErrNoQuorum) {
-		t.Errorf("a run without Redis: %v", err)
-	}
-	three := append(servertest.StartEmbeddedMasters(t, 1), server, server)
-	down := NewRedis(onRedis(three, "a"))
-	err := down.Open(t.Context())
+	_, err := Start(t.Context(), NewRedis(onRedis([]*servertest.Redis{server}, "a")), brief)
+	must.Be(t, err, lockops.ErrNoQuorum, "a run without Redis")
+	must.True(t, !strings.Contains(err.Error(), "quorum"), "the error of one Redis names a quorum:", err)
+	five := append(servertest.StartEmbeddedMasters(t, 2), server, server, server)
+	down := NewRedis(onRedis(five, "a"))
+	err = down.Open(t.Context())
+	o := down.(*redisTarget).clients[0].(*redis.Client).Options()
+	limits := fmt.Sprint(o.DialTimeout, o.ReadTimeout, o.WriteTimeout, " ", o.ContextTimeoutEnabled, o.MaxRetries)
+	must.Equal(t, limits, "5s 5s 5s true 0", "limits, and whether contexts and retries count")
 	if left, closing := down.Close(t.Context()); !errors.Is(err, lockops.ErrNoQuorum) || strings.Count(fmt.Sprint(err), server.Addr) < 2 || left != nil || closing != nil {
-		t.Errorf("a run on one master of three: %v; its end: %v, %v", err, left, closing)
+		t.Errorf("a run on two masters of five: %v; its end: %v, %v", err, left, closing)
 	}
 	server.Restart(t)
 	cfg := brief
@@ -368,11 +368,9 @@ func TestOwnerlessNodesAreNotLeftovers(t *testing.T) {
 		path := servertest.UniquePath(t)
 		target := NewZooKeeper(onZooKeeper(server, path)).(*zkTarget)
 		must.Succeed(t, target.Open(t.Context()))
-		must.Have(plainZK(t, server).Create(path+"/leases", nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll)))(t)
+		createAll(t, plainZK(t, server), path+"/leases", path+"/leases/permit")
 		target.ours = map[int64]bool{0: true}
-		if left, err := target.Close(t.Context()); err != nil || len(left) > 0 {
-			t.Errorf("left %v: %v", left, err)
-		}
+		must.Same(t, must.Have(target.Close(t.Context()))(t), nil, "left")
 		wantNoNode(t, server, path)
 	})
 }
@@ -384,8 +382,10 @@ func TestLeftoversAreListed(t *testing.T) {
 	target := NewZooKeeper(onZooKeeper(server, "/a/b")).(*zkTarget)
 	must.Succeed(t, target.Open(t.Context()))
 	conn := plainZK(t, server)
-	must.Have(conn.Create("/a/b/deep", nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll)))(t)
-	must.Have(conn.Create("/a/b/deep/x", nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll)))(t)
+	createAll(t, conn, "/a/b/deep", "/a/b/deep/er")
+	for _, path := range []string{"/a/b/deep/x", "/a/b/deep/er/too-deep"} {
+		must.Have(conn.Create(path, nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll)))(t)
+	}
 	target.ours = map[int64]bool{conn.SessionID(): true}
 	left, err := target.Close(t.Context())
 	must.Be(t, err, nil)
@@ -410,6 +410,7 @@ func TestTargetsDescribeThemselves(t *testing.T) {
 	} {
 		must.Equal(t, describe(target.Describe()), want)
 	}
+	must.Equal(t, (&zkTarget{ZooKeeper: ZooKeeper{Site: Site{Name: "/a"}, Chroot: "/team/"}}).full(), "/team/a")
 	must.Same(t, upTo("/a/b/c"), []string{"/a", "/a/b", "/a/b/c"})
 	err := NewZooKeeper(ZooKeeper{Site: Site{Name: "a//b\x1b", Kinds: zks[:1]}}).Open(t.Context())
 	must.Contain(t, fmt.Sprint(err), `a//b\u{1b}: no znode can have this path: `)
