@@ -128,6 +128,28 @@ func TestOnlyLaterEntriesAreDropped(t *testing.T) {
 	}
 }
 
+// A contender is behind a stranger, unless their numbers show that it came first.
+func TestStrangersMayComeFirst(t *testing.T) {
+	t.Parallel()
+	for stranger, behind := range map[string]bool{"x": true, "lock-0000000006": false, "lock-0000000004": true} {
+		c := &contender{node: node{path: "/q/lock-0000000005"}}
+		must.Equal(t, c.behind(&RecipeError{Child: stranger}), behind, "behind", stranger)
+	}
+	must.True(t, (&contender{node: node{path: "/q/x"}}).behind(&RecipeError{Child: "lock-0000000000"}), "x is not behind")
+	must.True(t, (&contender{node: node{path: "/q/lock-0000000000"}}).behind(&RecipeError{Child: "x"}), "not behind x")
+}
+
+// Servers show x for the digests of a list that the user may not change.
+func TestHiddenDigestsAreNotRepeated(t *testing.T) {
+	t.Parallel()
+	for acl, want := range map[zk.ACL]bool{
+		{Scheme: "digest", ID: "user:x"}: false, {Scheme: "digest", ID: "user:hash"}: true, {Scheme: "ip", ID: "::x"}: true,
+	} {
+		must.Equal(t, repeatable([]zk.ACL{acl}), want, acl, "can be repeated")
+	}
+	must.True(t, !repeatable(nil), "an empty list can be repeated")
+}
+
 // A contender whose watch cannot be set does not wait, but lists the queue again.
 func TestFailedWatchForcesRecheck(t *testing.T) {
 	t.Parallel()
