@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,28 +22,26 @@ type reply string
 func (r reply) Error() string { return string(r) }
 func (reply) RedisError()     {}
 
-func TestTransientRepliesAreRecognised(t *testing.T) {
+// Each line of testdata/replies.txt has what a reply means, and the reply. Servers name only the line of the
+// script.
+func TestRepliesAreUnderstood(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]bool{
-		"LOADING Redis is loading the dataset in memory":                             true,
-		"READONLY You can't write against a read only replica. script: 90355e, on @": true,
-		"BUSY Redis is busy running a script. You can only call SCRIPT KILL":         true,
-		"TRYAGAIN Multiple keys request during rehashing of slot":                    true,
-		"CLUSTERDOWN The cluster is down":                                            true,
-		"MASTERDOWN Link with MASTER is down":                                        true,
-		"ERR Error running script (call to f_1): @user_script:9: -READONLY You can":  true,
-		"BUSYGROUP Consumer Group name already exists":                               false,
-		"NOPERM this user has no permissions to run the 'set' command":               false,
-		"WRONGTYPE Operation against a key holding the wrong kind of value":          false,
-		"ERR Error running script (call to f_1): @user_script:9: -WRONGTYPE Operat":  false,
-	} {
+	sc := newScript("local a = 1\nredis.call('SET', KEYS[1], 'x')")
+	for line := range strings.Lines(string(must.Have(os.ReadFile("testdata/replies.txt"))(t))) {
+		want, text, _ := strings.Cut(strings.TrimSpace(line), " | ")
 		err := fmt.Errorf("node: %w", reply(text))
-		must.Equal(t, transient(err), want, text, "transient")
-		must.Equal(t, refused(err), !want, text, "refused")
+		got := map[bool]string{true: "transient", false: "refused"}[transient(err)]
+		must.Equal(t, refused(err), got == "refused", text, "refused")
+		var denied *DeniedError
+		if errors.As(explain(reply(text), sc, []string{"lock"}), &denied) {
+			got = strings.TrimSuffix(denied.Error(), ": "+text)
+		}
+		must.Equal(t, got, want, text)
 	}
-	if transient(os.ErrDeadlineExceeded) || refused(os.ErrDeadlineExceeded) || refused(nil) || refused(redis.ErrClosed) {
-		t.Error("a local error counts as a server's reply")
+	for _, local := range []error{os.ErrDeadlineExceeded, redis.ErrClosed} {
+		must.True(t, !transient(local) && !refused(local), local, "counts as a server's reply")
 	}
+	must.True(t, !refused(nil), "no error is a refusal")
 }
 
 // A refusal means that we have no key on the server, unless an earlier request may still arrive.
@@ -215,15 +214,21 @@ func electionOf(votes string) *election {
 	return e
 }
 
-// A waiter polls as soon as the holder's TTL ends, and otherwise less and less often.
+// A waiter polls as soon as the holder's TTL ends, and otherwise less and less often. In a queue, two of
+// three heartbeats may be lost.
 func TestPollsEndWithTTL(t *testing.T) {
 	t.Parallel()
+	queued := &RedisFairMutex{redisKey{beat: time.Second}}
 	for range 100 {
 		must.Equal(t, pollAfter(3*time.Millisecond, 5), 4*time.Millisecond, "poll 1 ms after the TTL")
+		must.Equal(t, pollAfter(0, 5), time.Millisecond, "poll when the TTL ends")
 		first, late := pollAfter(-time.Millisecond, 0), pollAfter(time.Hour, 1000)
 		must.True(t, first >= pollFirst/2 && first <= pollFirst*3/2, "the first poll after", first)
 		must.True(t, late >= pollMost/2 && late <= pollMost*3/2, "a late poll after", late)
+		beat := queued.nextBeat(-1)
+		must.True(t, beat >= 400*time.Millisecond && beat < 700*time.Millisecond, "a heartbeat after", beat)
 	}
+	must.Equal(t, queued.nextBeat(0), time.Millisecond, "a heartbeat when the TTL ends")
 }
 
 // An extension counts from when it was sent, however long the answer takes.
@@ -312,29 +317,6 @@ func TestLateRequestsAreRefused(t *testing.T) {
 			must.True(t, v.taken, l.lock.kind, v, "want a grant")
 		}
 	})
-}
-
-// An error that any user would get is not a denial. A denial names the command or the keys that the
-// user may not use.
-func TestOtherErrorsAreNotDenials(t *testing.T) {
-	t.Parallel()
-	sc := newScript("local a = 1\nredis.call('SET', KEYS[1], 'x')")
-	for text, want := range map[string]struct{ right, says string }{
-		"READONLY You can't write against a read only replica. script: 527d, on @user_script:2.":                               {},
-		"OOM command not allowed when used memory > 'maxmemory'. script: 527d, on @user_script:2":                              {},
-		"ERR The user executing the script can't run this command or subcommand script: 5, on @user_script:2.":                 {"+set", "may not run SET"},
-		"ERR The user executing the script can't access at least one of the keys mentioned in the command, on @user_script:2.": {"~lock", "may not use keys"},
-		"NOPERM this user has no permissions to access one of the keys used as arguments":                                      {"~lock", "may not use keys"},
-		"NOPERM this user has no permissions to run the 'evalsha' command":                                                     {"+evalsha", "may not run EVALSHA"},
-		"NOPERM ACL failure in script: User ops has no permissions to run the 'pexpire' command script: 5, on @user_script:2.": {"+pexpire", "may not run PEXPIRE"},
-	} {
-		err := explain(reply(text), sc, []string{"lock"})
-		var denied *DeniedError
-		is := errors.As(err, &denied)
-		must.Equal(t, is, want.right != "", text, "is a denial:", err)
-		must.True(t, !is || denied.Right == want.right, text, "names another right:", denied)
-		must.Contain(t, err.Error(), want.says, text)
-	}
 }
 
 // A cancelled poll still returns ErrHeld if the previous answer did.

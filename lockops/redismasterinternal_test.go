@@ -62,6 +62,21 @@ func TestASilentMasterSetsNoOrder(t *testing.T) {
 	must.Be(t, e.votes[0].entitled(time.Time{}), ErrRestarted, "vote of a restarted master")
 }
 
+// The next waiter is woken once, when a majority of the votes has been taken back.
+func TestAFreeMajorityWakesOneWaiter(t *testing.T) {
+	t.Parallel()
+	e := NewRedlock(embeddedMasters(t, 3), "lock").newElection()
+	for votes, waits := range []bool{false, true, false} {
+		e.tookBack(waits)
+		must.Equal(t, e.woken, votes >= 1, "woken after votes:", votes+1)
+		e.l.session.work.Wait()
+	}
+	must.Equal(t, e.votes[0].master.requests.Load(), 3, "requests")
+	few := NewRedlock(e.l.session, "lock").newElection()
+	few.tookBack(true)
+	must.True(t, !few.woken, "woken by one vote of three")
+}
+
 // A renewal asks for a missing vote, which counts from the next renewal on.
 func TestRenewalAsksForMissingVote(t *testing.T) {
 	t.Parallel()

@@ -110,11 +110,12 @@ func TestGrantsWhileSessionsEnd(t *testing.T) {
 	s := zkSession(t, server.Addr)
 	m := lockops.NewZKMutex(s, "/lock")
 	release(t, acquire(t, m))
-	for i := range 60 {
+	moments := servertest.Effort(t, 20, 60)
+	for i := range moments {
 		var expiring sync.WaitGroup
 		expiring.Go(func() {
 			for range 3 { // also during a reconnect
-				time.Sleep(time.Duration(i) * 100 * time.Microsecond)
+				time.Sleep(time.Duration(i) * 6 * time.Millisecond / time.Duration(moments))
 				for _, id := range server.Embedded.Sessions() {
 					_ = server.Embedded.ExpireSession(id) // may be gone already
 				}

@@ -110,6 +110,22 @@ func TestZKSemaphoreWaitsAndTries(t *testing.T) {
 	})
 }
 
+// A waiter looks at the permits again when the answer to its watch is lost.
+func TestAPermitIsAwaitedAcrossConnections(t *testing.T) {
+	t.Parallel()
+	server, p := behindProxy(t)
+	for _, recipe := range []string{"curator", "kazoo"} {
+		path := "/" + recipe
+		h := acquire(t, semaphoreOn(zkSession(t, server.Addr), path, 1, recipe)())
+		_, got := queueUp(t, within(t), semaphoreOn(zkSession(t, p.addr()), path, 1, recipe))
+		p.cutReply.Store(opList)
+		p.cut()
+		must.Become(t, "the answer is lost", func() bool { return p.cutReply.Load() == 0 })
+		release(t, h)
+		release(t, granted(t, got))
+	}
+}
+
 // Real clients of both libraries and our contenders wait for each other's permits in one queue.
 func TestSemaphoreQueuesWithPeers(t *testing.T) {
 	t.Parallel()
