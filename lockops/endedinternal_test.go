@@ -148,7 +148,7 @@ func sessionOn(t *testing.T, addrs []string, options ...RedisOption) *RedisSessi
 // onRedis starts a server and a session with it.
 func onRedis(t *testing.T) (*servertest.Redis, *RedisSession) {
 	t.Helper()
-	m := servertest.StartRedis(t)
+	m := AnyRedis(t)
 	return m, sessionOn(t, []string{m.Addr})
 }
 

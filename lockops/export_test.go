@@ -1,8 +1,11 @@
 package lockops
 
 import (
+	"os"
 	"testing"
 	"time"
+
+	"github.com/lockscope/lockscope/internal/servertest"
 )
 
 // Await returns the next value of a channel, or its zero value if it is closed. It is also for the
@@ -15,4 +18,14 @@ func Await[T any](t testing.TB, what string, from <-chan T) (value T) {
 		t.Fatal("not within a minute: ", what)
 	}
 	return value
+}
+
+// AnyRedis starts a real server, or an embedded one if real servers are off. It can be restarted, but
+// not paused.
+func AnyRedis(t testing.TB) *servertest.Redis {
+	t.Helper()
+	if os.Getenv("LOCKSCOPE_REAL") == "" {
+		return servertest.StartEmbeddedRedis(t)
+	}
+	return servertest.StartRedis(t)
 }

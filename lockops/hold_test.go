@@ -188,6 +188,11 @@ func TestEveryKindCanBeHeld(t *testing.T) {
 		must.True(t, err != nil, k.Name, "was created on the wrong servers")
 		must.True(t, k.Permits >= 1, k.Name, "has no permits")
 	}
+	for on, s := range right {
+		h := acquire(t, lockOf(t, lockops.KindsOn(on)[0], s, "/closed"))
+		s.Close()
+		isAll(t, context.Cause(h.Context()), lockops.ErrLost, lockops.ErrClosed)
+	}
 }
 
 // A fake's hold does what its maker says.

@@ -75,6 +75,12 @@ func threeMasters(t testing.TB) []*servertest.Redis {
 	return []*servertest.Redis{servertest.StartRedis(t), servertest.StartRedis(t), servertest.StartRedis(t)}
 }
 
+// anyMasters returns three masters that can be restarted, but not paused.
+func anyMasters(t testing.TB) []*servertest.Redis {
+	t.Helper()
+	return []*servertest.Redis{lockops.AnyRedis(t), lockops.AnyRedis(t), lockops.AnyRedis(t)}
+}
+
 // mastersOf returns one master or, for a Redlock, all.
 func mastersOf(k lockops.Kind, all []*servertest.Redis) []*servertest.Redis {
 	if k.On == lockops.OnRedis {

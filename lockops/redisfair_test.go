@@ -49,7 +49,7 @@ func TestR11_FirstComeFirstServed(t *testing.T) {
 // heartbeat.
 func TestFairSkipsDeadWaiters(t *testing.T) {
 	t.Parallel()
-	m := servertest.StartRedis(t)
+	m := lockops.AnyRedis(t)
 	s, c := redisSession(t, m), redisClient(t, m)
 	for _, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGSTOP} {
 		h := acquire(t, lockops.NewRedisFairMutex(s, "lock"))
@@ -79,7 +79,7 @@ func TestFairSkipsDeadWaiters(t *testing.T) {
 // queue's TTL to a minute, so that the queue outlives its waiters.
 func TestFairWaitersKeepTheirPlace(t *testing.T) {
 	t.Parallel()
-	m := servertest.StartRedis(t)
+	m := lockops.AnyRedis(t)
 	c := redisClient(t, m)
 	h := acquire(t, lockops.NewRedisFairMutex(redisSession(t, m), "lock"))
 	const queue, alive, beat = "lockscope:queue:{lock}", "lockscope:alive:{lock}", time.Second
@@ -114,7 +114,7 @@ func TestFairWaitersKeepTheirPlace(t *testing.T) {
 // A waiter that gets no message still notices that the lock was handed to it.
 func TestFairWaitersFindLostMessages(t *testing.T) {
 	t.Parallel()
-	m := servertest.StartRedis(t)
+	m := lockops.AnyRedis(t)
 	c := redisClient(t, m)
 	h := acquire(t, lockops.NewRedisFairMutex(redisSession(t, m), "lock"))
 	value, got := mustQueue(t, within(t), kindMaker(t, fair, redisSession(t, m), "lock"))
@@ -140,7 +140,7 @@ func TestFairLockSurvivesDeadHolder(t *testing.T) {
 // TTL, but not every time.
 func TestFairHandoffIsRenewed(t *testing.T) {
 	t.Parallel()
-	m := servertest.StartRedis(t)
+	m := lockops.AnyRedis(t)
 	for range 5 {
 		if handOverIsKept(t, m) {
 			return
@@ -177,7 +177,7 @@ func handOverIsKept(t *testing.T, m *servertest.Redis) bool {
 // A newcomer does not overtake the waiters, even if the holder's key has expired.
 func TestFairNewcomerQueuesLast(t *testing.T) {
 	t.Parallel()
-	m := servertest.StartRedis(t)
+	m := lockops.AnyRedis(t)
 	h := acquire(t, lockops.NewRedisFairMutex(redisSession(t, m), "lock"))
 	name, got := mustQueue(t, within(t), kindMaker(t, fair, redisSession(t, m), "lock"))
 	newcomer := redisSession(t, m)

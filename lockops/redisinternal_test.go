@@ -115,6 +115,7 @@ func TestOldClockIsReadAgain(t *testing.T) {
 	one.dials.Add(1)
 	must.Equal(t, read(), 1, "requests with a reading from an earlier connection")
 	age(24 * time.Hour)
+	servertest.RequireReal(t)
 	m.Pause(t)
 	defer m.Resume(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)

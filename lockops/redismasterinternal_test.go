@@ -98,6 +98,7 @@ func TestUnansweredRequestsAreTimed(t *testing.T) {
 	}
 	must.Be(t, ask(30*time.Second), nil)
 	must.True(t, one.took() > 0, "an answered request took", one.took())
+	servertest.RequireReal(t)
 	m.Pause(t)
 	defer m.Resume(t)
 	const limit = 50 * time.Millisecond
@@ -197,7 +198,7 @@ func listeningSession(t *testing.T) (s *RedisSession, ahead func(time.Duration))
 	t.Helper()
 	var by atomic.Int64
 	now := func() time.Time { return time.Now().Add(time.Duration(by.Load())) }
-	m := servertest.StartRedis(t)
+	m := AnyRedis(t)
 	byClock := func(o *redisOptions) { o.clock.now = now }
 	s = must.Have(NewRedisSession(t.Context(), []*redis.UniversalOptions{{Addrs: []string{m.Addr}}}, byClock))(t)
 	t.Cleanup(s.Close)
@@ -233,6 +234,23 @@ func TestSubscriptionsEndInABusySession(t *testing.T) {
 	must.Become(t, "no channels are subscribed", func() bool { return heard(t, s) == 0 })
 	stop()
 	speaker.Wait()
+}
+
+// A server that is gone without a word is noticed by an unanswered ping. All channels are then
+// subscribed on a new connection.
+func TestAHungSubscriptionIsReplaced(t *testing.T) {
+	t.Parallel()
+	server := servertest.StartEmbeddedRedis(t)
+	wire := servertest.StartWire(t, server.Addr)
+	s := sessionOn(t, []string{wire.Addr()})
+	w := s.masters[0].subscriber
+	w.listen("lock:one")
+	channels := func() int { return len(server.Mini.PubSubChannels(recipe.LockscopeChannel("lock:*"))) }
+	must.Become(t, "the lock's channel is subscribed", func() bool { return channels() == 1 })
+	wire.HalfOpen()
+	must.Become(t, "the subscription has ended", func() bool { return channels() == 0 })
+	must.Become(t, "the lock's channel is subscribed again", func() bool { return channels() == 1 })
+	must.True(t, must.Have(w.ready(t.Context(), time.Minute))(t), "no messages arrive")
 }
 
 // A listener added while its channel is being pruned still gets messages.

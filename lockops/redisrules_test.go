@@ -46,7 +46,7 @@ func TestR7_FailoverIsReportedAndTokensGrow(t *testing.T) {
 // Tokens keep growing.
 func TestR8_RestartIsReported(t *testing.T) {
 	t.Parallel()
-	m := servertest.StartRedis(t)
+	m := lockops.AnyRedis(t)
 	for _, kind := range oneRedisKinds {
 		l := lockOf(t, kind, redisSession(t, m), "lock", lockops.WithTTL(time.Hour))
 		h := acquire(t, l)
@@ -101,7 +101,7 @@ func TestR10_EvictionIsReported(t *testing.T) {
 // If the answer takes longer than the TTL, another client may hold the lock by then.
 func TestAnswerAfterExpiryGrantsNothing(t *testing.T) {
 	t.Parallel()
-	w := servertest.StartWire(t, servertest.StartRedis(t).Addr)
+	w := servertest.StartWire(t, lockops.AnyRedis(t).Addr)
 	s := redisSessionAt(t, []string{w.Addr()})
 	for _, kind := range oneRedisKinds {
 		release(t, acquire(t, lockOf(t, kind, s, "lock")))
@@ -318,7 +318,7 @@ func messagesOf(t *testing.T, p *redis.PubSub) string {
 // background and by Close.
 func TestUnansweredAcquireIsUndoneLater(t *testing.T) {
 	t.Parallel()
-	m := servertest.StartRedis(t)
+	m := lockops.AnyRedis(t)
 	c := redisClient(t, m)
 	exists := func() bool { return c.Exists(within(t), "lock").Val() == 1 }
 	for _, kind := range oneRedisKinds {

@@ -176,7 +176,7 @@ func TestRedlockWakesTheNextWaiter(t *testing.T) {
 // The first waiter notifies the next one if it gives up.
 func TestAbandonedWaiterPassesItsTurnOn(t *testing.T) {
 	t.Parallel()
-	m := servertest.StartRedis(t)
+	m := lockops.AnyRedis(t)
 	c := redisClient(t, m)
 	for _, kind := range oneRedisKinds {
 		for range 10 {

@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/lockscope/lockscope/internal/must"
 )
@@ -32,36 +35,6 @@ func TestLeasesPlanTheirWork(t *testing.T) {
 	}
 }
 
-// An unanswered renewal is repeated soon, and within a second if the lock may be gone.
-func TestUnansweredRenewalsAreRepeated(t *testing.T) {
-	t.Parallel()
-	now := time.Now()
-	s := serverless(t, &now)
-	for _, tt := range []struct {
-		ttl            time.Duration
-		answer         error
-		doubted, again bool
-		least, most    time.Duration // until the next renewal
-	}{
-		{time.Minute, nil, true, false, 20 * time.Second, 20 * time.Second},
-		{time.Minute, nil, false, true, 0, 10 * time.Millisecond},
-		{time.Minute, errLate, false, false, 2 * time.Second, 2 * time.Second},
-		{time.Minute, errLate, true, false, time.Second / 2, time.Second},
-		{60 * time.Millisecond, errLate, false, false, 5 * time.Millisecond, 5 * time.Millisecond},
-	} {
-		renewed := false
-		o := &options{ttl: tt.ttl, onRenew: func(time.Time) { renewed = true }}
-		ask := func(context.Context) error { return tt.answer }
-		l := newLease(s, newGrant(t.Context(), lockKey{}), o, ask, now, now.Add(tt.ttl))
-		l.timer, l.renewing, l.doubted, l.again = time.NewTimer(time.Hour), true, tt.doubted, tt.again
-		l.renew()
-		next := l.renewAt.Sub(now)
-		must.True(t, next >= tt.least && next <= tt.most, "next renewal after", next, "of", tt)
-		must.Equal(t, l.doubted, tt.doubted && tt.answer != nil, "doubted, after", tt)
-		must.Equal(t, renewed, tt.answer == nil, "OnRenew was called, after", tt)
-	}
-}
-
 func TestSilentMastersRestLonger(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
@@ -83,4 +56,57 @@ func TestContentionIsRememberedBriefly(t *testing.T) {
 		r.mark(lockKey{name: fmt.Sprint(i)}, later)
 	}
 	must.Equal(t, len(r.at), 64, "locks, once the old one was swept out")
+}
+
+// A master younger than the TTL does not vote, unless the others are as young.
+func TestYoungMastersDoNotVote(t *testing.T) {
+	t.Parallel()
+	const ttl, old = 10 * time.Second, 12 * time.Second
+	now := time.Now()
+	for name, tt := range map[string]struct {
+		ages            [3]time.Duration
+		replaced, votes bool
+	}{
+		"old":                    {[3]time.Duration{old, 0, 0}, true, true},
+		"just young enough":      {[3]time.Duration{ttl + time.Second, old, old}, false, false},
+		"as young as the others": {[3]time.Duration{0, ttl + time.Second, old}, false, true},
+		"replaced":               {[3]time.Duration{0, 0, 0}, true, false},
+	} {
+		s, reports := serverless(t, &now), 0
+		s.lent, s.opts.onRestart = true, func(string, time.Time) { reports++ }
+		for _, age := range tt.ages {
+			s.masters = append(s.masters, &master{session: s, identity: identity{runID: "id", started: now.Add(-age)}})
+		}
+		s.masters[0].replaced = tt.replaced
+		for range 2 {
+			must.Equal(t, s.masters[0].mayVote(ttl) == nil, tt.votes, name, "votes")
+		}
+		must.Equal(t, reports == 1, !tt.votes, name, "was reported once, not", reports)
+	}
+	var owners identities
+	a, b := &master{}, &master{}
+	for i, other := range []*master{owners.claim("x", "", a), owners.claim("y", "x", a), owners.claim("x", "", b)} {
+		must.True(t, other == nil, "claim", i, "of a free run id was refused")
+	}
+	must.True(t, owners.claim("y", "x", b) == a, "the run id of another master was free")
+	must.Equal(t, infoField("run_id_x:1\r\nrun_id:2\r\n", "run_id"), "2")
+}
+
+// In a Cluster each slot has its own clock, read by a script, and a server counts only its own listeners.
+func TestClustersHaveAClockPerSlot(t *testing.T) {
+	t.Parallel()
+	m := embeddedMasters(t, 1).masters[0]
+	m.cluster, m.clocks = true, nil
+	must.Be(t, m.meet(time.Minute), nil)
+	must.Equal(t, len(m.clocks), 0, "clocks read by the first request")
+	for _, key := range []string{"a", "b", "{a}b"} {
+		c := must.Have(m.clockFor(key, time.Minute, false))(t)
+		must.True(t, time.Since(time.UnixMicro(c.server)).Abs() < time.Hour, "clock of", key, c.server)
+	}
+	must.Equal(t, len(m.clocks), 2, "clocks of two slots")
+	must.Equal(t, m.counts(), "0")
+	m.session.closeClients()
+	must.Be(t, m.meet(time.Minute), redis.ErrClosed)
+	dial := &net.OpError{Op: "dial", Addr: &net.TCPAddr{Port: 7}, Err: ErrGone}
+	must.Equal(t, m.failed(dial).(*NodeError).Node, ":7", "the server that could not be reached")
 }
