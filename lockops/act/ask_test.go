@@ -91,14 +91,12 @@ func (a *asking) deaf(t *testing.T) {
 	a.java.Send(t, "mutex", "d", dir)
 	deaf := a.request(dir, a.node(t, dir, 0))
 	awaitNext(t, a.releaser, deaf)
-	if _, r := a.perform(t, deaf); !r.Asked || r.LetGo || r.Reason != Ignored || len(r.HoldersAfter) != 1 {
-		t.Errorf("%+v", r)
-	}
+	_, r := a.perform(t, deaf)
+	must.True(t, r.Asked && !r.LetGo && r.Reason == Ignored && len(r.HoldersAfter) == 1, r)
 	a.wire.beforeRemoval = func() {
 		a.wire.beforeRemoval = func() {}
-		if _, err := a.conn.Set(dir+"/"+a.node(t, dir, 0), []byte{}, -1); err != nil {
-			t.Error(err)
-		}
+		_, err := a.conn.Set(dir+"/"+a.node(t, dir, 0), []byte{}, -1)
+		must.Be(t, err, nil)
 	}
 	if _, r := a.perform(t, deaf); r.Asked || r.Reason != Changed {
 		t.Errorf("written to meanwhile: %+v", r)
@@ -122,9 +120,8 @@ func (a *asking) others(t *testing.T) {
 		name := a.node(t, dir, 0)
 		before, _, err := a.conn.Get(dir + "/" + name)
 		must.Succeed(t, err)
-		if p, r := a.perform(t, a.request(dir, name)); r.Asked || r.Reason != Unsupported || p.Detail == "" {
-			t.Errorf("%s: %+v", kind, r)
-		}
+		p, r := a.perform(t, a.request(dir, name))
+		must.True(t, !r.Asked && r.Reason == Unsupported && p.Detail != "", kind, r)
 		if after, _, err := a.conn.Get(dir + "/" + name); err != nil || string(after) != string(before) || string(after) == recipe.CuratorRevoke {
 			t.Errorf("%s: its data is %q, %v", kind, after, err)
 		}

@@ -33,9 +33,7 @@ func TestAuditSurvivesLinksAndCutLines(t *testing.T) {
 			t.Errorf("a %s was opened", name)
 			a.Close()
 		}
-		if info, err := os.Stat(victim); err != nil || info.Mode().Perm() != 0o644 {
-			t.Errorf("the target of a %s has mode %v, %v", name, info.Mode(), err)
-		}
+		must.Equal(t, must.Have(os.Stat(victim))(t).Mode().Perm(), 0o644, "mode of the target of a", name)
 	}
 	path := filepath.Join(dir, "new", "audit.jsonl")
 	a := must.Have(OpenAudit(time.Now, path, "test", ""))(t)
@@ -68,9 +66,7 @@ func TestAuditLinesNameTheBackend(t *testing.T) {
 	releaser.target.Name, releaser.target.DB = "cache", 3
 	must.Have(perform(t, releaser, Request{ID: inspect.ID{Backend: "cache", Path: "lock:a"}, Owner: "v"}))(t)
 	for _, l := range auditLines(t, releaser.audit.path) {
-		if l["backend"] != "cache" || l["db"] != 3.0 || l["role"] != "holding" {
-			t.Errorf("line %v", l)
-		}
+		must.True(t, l["backend"] == "cache" && l["db"] == 3.0 && l["role"] == "holding", "line", l)
 	}
 	zookeeper := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
 	conn := connectZooKeeper(t, zookeeper.Addr)
@@ -80,9 +76,7 @@ func TestAuditLinesNameTheBackend(t *testing.T) {
 	below.target.Chroot = "/apps"
 	releaseFirst(t, below, inspect.ID{Backend: "zk", Path: "/lock"}, inspect.Untrusted(names[0]))
 	for _, l := range auditLines(t, below.audit.path) {
-		if l["backend"] != "zk" || l["chroot"] != "/apps" {
-			t.Errorf("line %v", l)
-		}
+		must.True(t, l["backend"] == "zk" && l["chroot"] == "/apps", "line", l)
 	}
 }
 
@@ -90,9 +84,8 @@ func TestAuditNamesTheSudoUser(t *testing.T) {
 	t.Setenv("SUDO_USER", "alice")
 	a, path := openAudit(t)
 	must.Succeed(t, a.write(line{Lock: "zk:/a"}))
-	if trail, err := ReadTrail(path); err != nil || len(trail.Records) != 1 || trail.Records[0].Sudo != "alice" {
-		t.Errorf("%+v, %v", trail, err)
-	}
+	trail, err := ReadTrail(path)
+	must.True(t, err == nil && len(trail.Records) == 1 && trail.Records[0].Sudo == "alice", trail, err)
 }
 
 // A user without a name on the system is recorded by number.
@@ -105,9 +98,7 @@ func TestNamelessUserIsRecordedByNumber(t *testing.T) {
 		uid     int
 		want    string
 	}{{named, 1000, "ann"}, {unknown, 65532, "uid 65532"}, {nameless, 0, "uid 0"}, {unknown, -1, ""}} {
-		if got := nameOf(tt.current, tt.uid); got != tt.want {
-			t.Errorf("%d: %q, want %q", i, got, tt.want)
-		}
+		must.Equal(t, nameOf(tt.current, tt.uid), tt.want, i)
 	}
 }
 
@@ -155,9 +146,8 @@ func TestChangedTrailsAreSeen(t *testing.T) {
 		"cut":           {[]string{lines[0], lines[1][:40], lines[2], lines[3]}, 2},
 	} {
 		must.Succeed(t, os.WriteFile(path, []byte(strings.Join(tt.lines, "\n")+"\n"), 0o600))
-		if trail := readWhole(t, path); len(trail.Breaks) == 0 || trail.Breaks[0].Line != tt.at {
-			t.Errorf("%s: %+v, want line %d", what, trail.Breaks, tt.at)
-		}
+		breaks := readWhole(t, path).Breaks
+		must.True(t, len(breaks) > 0 && breaks[0].Line == tt.at, what, breaks, "want line", tt.at)
 	}
 	must.Succeed(t, os.WriteFile(path, []byte(strings.Join(lines[:3], "\n")+"\n"), 0o600))
 	if trail := readWhole(t, path); len(trail.Breaks) != 0 || !strings.Contains(lines[2], trail.Last) {
@@ -174,9 +164,8 @@ func TestMovedTrailIsStartedAgain(t *testing.T) {
 	must.Succeed(t, os.Rename(path, path+".1"))
 	writeLines(t, a, 3)
 	for file, want := range map[string]int{path: 3, path + ".1": 2} {
-		if trail := readWhole(t, file); len(trail.Records) != want || len(trail.Breaks) != 0 {
-			t.Errorf("%s: %d records, breaks %+v", file, len(trail.Records), trail.Breaks)
-		}
+		trail := readWhole(t, file)
+		must.Equal(t, fmt.Sprint(len(trail.Records), trail.Breaks), fmt.Sprint(want, " []"), "records and breaks of", file)
 	}
 }
 
@@ -189,9 +178,7 @@ func TestProgramsShareATrail(t *testing.T) {
 		a := openTest(t, path, name)
 		writing.Go(func() {
 			for i := range each {
-				if err := a.write(line{Phase: phaseResult, ActionID: fmt.Sprint(name, i), Lock: "zk:/x", Action: "release"}); err != nil {
-					t.Error(err)
-				}
+				must.Be(t, a.write(line{Phase: phaseResult, ActionID: fmt.Sprint(name, i), Lock: "zk:/x", Action: "release"}), nil)
 			}
 		})
 	}
@@ -328,9 +315,8 @@ func TestUnknownResultsSettle(t *testing.T) {
 			close(late)
 		}
 		result, err := Result{Unknown: true, Late: late}.Settled(tt.ctx, failed)
-		if result.Released != tt.released || result.Unknown == tt.released || (err == nil) != tt.released {
-			t.Errorf("%s: %+v, %v", name, result, err)
-		}
+		must.True(t, result.Released == tt.released && result.Unknown != tt.released && (err == nil) == tt.released,
+			name, result, err)
 	}
 	_, err := Result{}.Settled(t.Context(), failed)
 	must.Be(t, err, failed, "a known result")

@@ -31,7 +31,6 @@ func TestForeignAuditFileIsRefused(t *testing.T) {
 	if err := os.Chown(path, 65534, -1); err != nil {
 		t.Skip("only root can give a file away")
 	}
-	if _, err := OpenAudit(time.Now, path, "test", ""); err == nil || !strings.Contains(err.Error(), "another user") {
-		t.Errorf("a file of another user: %v", err)
-	}
+	_, err := OpenAudit(time.Now, path, "test", "")
+	must.True(t, err != nil && strings.Contains(err.Error(), "another user"), "a file of another user:", err)
 }

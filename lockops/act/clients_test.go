@@ -70,9 +70,8 @@ func TestClientConnectionIsEnded(t *testing.T) {
 	}
 	unchanged := func(what string) {
 		t.Helper()
-		if r, err := c.ender.EndClient(t.Context(), p, "--yes"); err != nil || r.Reason != Changed || len(r.Ended) != 0 {
-			t.Errorf("%s: %+v, %v", what, r, err)
-		}
+		r, err := c.ender.EndClient(t.Context(), p, "--yes")
+		must.True(t, err == nil && r.Reason == Changed && len(r.Ended) == 0, what, r, err)
 	}
 	must.Succeed(t, victim.Do(t.Context(), "client", "setname", "worker-9").Err())
 	unchanged("renamed since the preview; it may belong to another client now")
@@ -89,9 +88,8 @@ func TestClientConnectionIsEnded(t *testing.T) {
 		t.Errorf("audit: %v", lines)
 	}
 	records := readWhole(t, c.ender.audit.path).Records
-	if !slices.ContainsFunc(records, func(r Record) bool { return r.Outcome == "done" && r.Action == "kill-client" }) {
-		t.Errorf("%+v", records)
-	}
+	killed := func(r Record) bool { return r.Outcome == "done" && r.Action == "kill-client" }
+	must.True(t, slices.ContainsFunc(records, killed), records)
 }
 
 // A client is killed while it disconnects and another of the same name connects. Only the seen
@@ -173,13 +171,10 @@ func TestUnansweredKillIsUnknown(t *testing.T) {
 		other := c.connect("worker")
 		c.ours.AddHook(lostAnswer{sent: sent})
 		r, err := c.ender.EndClient(t.Context(), c.preview(other.addr), "--yes")
-		if r.Unknown == sent || (len(r.Ended) > 0) != sent || r.Reason != "" || (err == nil) != sent {
-			t.Errorf("sent %v: %+v, %v", sent, r, err)
-		}
+		must.True(t, r.Unknown != sent && (len(r.Ended) > 0) == sent && r.Reason == "" && (err == nil) == sent,
+			"sent", sent, r, err)
 		records := readWhole(t, c.ender.audit.path).Records
-		if len(records) != 1 || records[0].Outcome != outcome {
-			t.Errorf("audit: %+v", records)
-		}
+		must.True(t, len(records) == 1 && records[0].Outcome == outcome, "audit:", records)
 	}
 }
 
@@ -229,23 +224,19 @@ func TestManyConnectionsAreListedOnRequest(t *testing.T) {
 	refused := func(what, want string, most int) {
 		t.Helper()
 		list, err := c.ender.Connections(t.Context(), most)
-		if len(list) > 0 || !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, %v", what, list, err)
-		}
+		must.True(t, len(list) == 0 && errors.Is(err, ErrRefused) && strings.Contains(err.Error(), want),
+			what, list, err)
 	}
 	refused("two of three", "it has 3 connections; only lockscope candidates LOCK lists more than 2", 2)
 	must.True(t, !strings.Contains(c.ours.Info(t.Context(), "commandstats").Val(), "cmdstat_client|list"), "listed")
 	for _, most := range []int{0, 3} {
-		if list, err := c.ender.Connections(t.Context(), most); len(list) != 3 || err != nil {
-			t.Errorf("at most %d: %v, %v", most, list, err)
-		}
+		must.Equal(t, len(must.Have(c.ender.Connections(t.Context(), most))(t)), 3, "connections, at most", most)
 	}
 	command(t, c.ours, "ACL SETUSER default -info")
 	refused("without INFO", "+info", 3)
 	c.ours.Close()
-	if _, err := c.ender.Connections(t.Context(), 0); err == nil || errors.Is(err, ErrRefused) {
-		t.Errorf("with a closed client: %v", err)
-	}
+	_, err := c.ender.Connections(t.Context(), 0)
+	must.True(t, err != nil && !errors.Is(err, ErrRefused), "with a closed client:", err)
 }
 
 // Spring publishes on a channel named for its registry, whose name may end at any colon of the key.
@@ -258,9 +249,7 @@ func TestPreviewNamesPublishChannels(t *testing.T) {
 	} {
 		l := &inspect.Lock{ID: inspect.ID{Backend: "redis", Path: key}}
 		way, ok := removalOf(l, &inspect.Contender{State: inspect.Holding}, uuid)
-		if !ok || !strings.HasSuffix(way.says, want) {
-			t.Errorf("%s: %s", key, way.says)
-		}
+		must.True(t, ok && strings.HasSuffix(way.says, want), key, way.says)
 	}
 }
 
@@ -296,9 +285,8 @@ func TestLikeliestCandidateComesFirst(t *testing.T) {
 	l := &inspect.Lock{Recipe: "python-redis-lock"}
 	holder := &inspect.Contender{State: inspect.Holding, Owner: inspect.Owner{Process: inspect.Process{Host: "web-1"}}}
 	found := Candidates(l, holder, 5*time.Minute, 0, list)
-	if got := ids(found); !slices.Equal(got, []int64{2, 1, 9, 3, 4}) {
-		t.Errorf("%v: %+v", got, found)
-	}
+	got := ids(found)
+	must.True(t, slices.Equal(got, []int64{2, 1, 9, 3, 4}), got, found)
 	for i, want := range []string{"its name contains the owner's host web-1", "its library is redis-py 5.0.1, which python-redis-lock uses", "it is in database 3", "it connected later", "jedis 4, but python-redis-lock uses redis-py"} {
 		must.Contain(t, strings.Join(append(found[i].For, found[i].Against...), "; "), want, found[i].ID)
 	}

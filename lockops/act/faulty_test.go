@@ -140,15 +140,10 @@ func (a attempt) check(t *testing.T) Result {
 	if a.ttl > 0 {
 		done, other = other, done
 	}
-	if done != a.done || other || result.Unknown != a.unknown || result.Reason != a.reason {
-		t.Errorf("%+v, %v", result, err)
-	}
-	if a.unknown && (!errors.Is(err, ErrUnreachable) || result.Detail == "") {
-		t.Errorf("unknown: %q, %v", result.Detail, err)
-	}
-	if last := lastAudited(t, releaser.audit); last["unknown"] == true != a.unknown {
-		t.Errorf("audit %v", last)
-	}
+	must.True(t, done == a.done && !other && result.Unknown == a.unknown && result.Reason == a.reason, result, err)
+	must.True(t, !a.unknown || (errors.Is(err, ErrUnreachable) && result.Detail != ""), "unknown:", result.Detail, err)
+	last := lastAudited(t, releaser.audit)
+	must.Equal(t, last["unknown"] == true, a.unknown, "audited as unknown in", last)
 	for i := range masters {
 		if m := &masters[i]; m.later != nil {
 			m.later()
@@ -208,12 +203,10 @@ func TestUnreadableMasterMayHaveContender(t *testing.T) {
 		before := reading{lock: &inspect.Lock{Quorum: 1, Masters: []inspect.Vote{{Up: true}}}}
 		after := reading{lock: &inspect.Lock{Quorum: 1, Masters: []inspect.Vote{tt.is}}}
 		masters := []MasterResult{{Err: errLostAnswer}}
-		if released, why := outcome(Preview{Seen: seen}, masters, after); released || (why == NoQuorum) == tt.lacks {
-			t.Errorf("%s: %v, %q", name, released, why)
-		}
-		if _, unknown := r.unanswered("string", seen, masters, before, after); unknown == tt.lacks {
-			t.Errorf("%s: unknown %v", name, unknown)
-		}
+		released, why := outcome(Preview{Seen: seen}, masters, after)
+		must.True(t, !released && (why == NoQuorum) != tt.lacks, name, released, why)
+		_, unknown := r.unanswered("string", seen, masters, before, after)
+		must.True(t, unknown != tt.lacks, name, "unknown", unknown)
 	}
 }
 
@@ -240,9 +233,7 @@ func TestAProxysOwnErrorProvesNothing(t *testing.T) {
 	const inLater = "ERR Error running script (call to f_c0ffee): @user_script:7: user_script:7: refused ZREM: -READONLY a replica"
 	must.Equal(t, r.removedNothing(0, "rueidislock", errorReply(inLater)), false, "of a script with several changes")
 	must.Equal(t, r.removedNothing(0, "rueidislock", errorReply("NOPERM")), true, "of such a script that did not begin")
-	if !r.unsent(0, &net.OpError{Op: "dial", Err: errors.New("refused")}) {
-		t.Error("a failed dial counts as sent")
-	}
+	must.True(t, r.unsent(0, &net.OpError{Op: "dial", Err: errors.New("refused")}), "a failed dial counts as sent")
 }
 
 type errorReply string

@@ -89,9 +89,8 @@ func TestWaiterTurnedHolderIsNotRemoved(t *testing.T) {
 	eachConfirmed(t, 1, func(t *testing.T, q confirmedRelease) {
 		q.remove(t, 0)
 		result, err := q.releaser.Execute(t.Context(), q.preview, "typed")
-		if err != nil || result.Released || result.Reason != Changed || !strings.Contains(result.Detail, "now does") || !q.there(t, 1) {
-			t.Errorf("result %+v, %v", result, err)
-		}
+		must.True(t, err == nil && !result.Released && result.Reason == Changed && q.there(t, 1), "result", result, err)
+		must.Contain(t, result.Detail, "now does")
 	})
 }
 
@@ -102,12 +101,10 @@ func TestWaiterGrantedAfterCheckIsSpared(t *testing.T) {
 	eachConfirmed(t, 1, func(t *testing.T, q confirmedRelease) {
 		q.hooked.beforeRemoval = func() { q.remove(t, 0) }
 		result, err := q.releaser.Execute(t.Context(), q.preview, "typed")
-		if err != nil || result.Released || result.Reason != Changed || result.Detail == "" || !q.there(t, 1) {
-			t.Errorf("result %+v, %v", result, err)
-		}
-		if len(result.HoldersAfter) != 1 || result.HoldersAfter[0].Name.Raw() != q.names[1] {
-			t.Errorf("holders after: %+v", result.HoldersAfter)
-		}
+		must.True(t, err == nil && !result.Released && result.Reason == Changed && result.Detail != "" && q.there(t, 1),
+			"result", result, err)
+		must.True(t, len(result.HoldersAfter) == 1 && result.HoldersAfter[0].Name.Raw() == q.names[1],
+			"holders after:", result.HoldersAfter)
 	})
 }
 
@@ -120,13 +117,9 @@ func TestCanceledReleaseSendsNothing(t *testing.T) {
 		removed := false
 		q.hooked.beforeRemoval = func() { removed = true }
 		result, err := q.releaser.Execute(ctx, q.preview, "typed")
-		if !errors.Is(err, context.Canceled) || result.Released || result.Unknown {
-			t.Errorf("result %+v, %v", result, err)
-		}
+		must.True(t, errors.Is(err, context.Canceled) && !result.Released && !result.Unknown, "result", result, err)
 		q.releaser.Close()
-		if removed || !q.there(t, 0) {
-			t.Error("deleted after the operator canceled")
-		}
+		must.True(t, !removed && q.there(t, 0), "deleted after the operator canceled")
 	})
 }
 
@@ -144,9 +137,7 @@ func TestLateDeleteIsReportedAndAudited(t *testing.T) {
 		}
 		close(gone)
 		late, err := result.Settled(t.Context(), err)
-		if err != nil || !late.Released || late.Unknown || q.there(t, 0) {
-			t.Errorf("late: %+v, %v", late, err)
-		}
+		must.True(t, err == nil && late.Released && !late.Unknown && !q.there(t, 0), "late:", late, err)
 		q.releaser.Close()
 		lines := auditLines(t, q.releaser.audit.path)
 		if len(lines) != 3 || lines[1]["phase"] != "result" || lines[1]["unknown"] != true || lines[1]["released"] != false ||
@@ -196,13 +187,11 @@ func TestQuorumChangeBlocksRelease(t *testing.T) {
 			p := confirmed(t, releaser, request)
 			write(masters.now)
 			result, err := releaser.Execute(t.Context(), p, "typed")
-			if err != nil || result.Released || result.Reason != Changed || result.Detail == "" {
-				t.Errorf("%+v: result %+v, %v", masters, result, err)
-			}
+			must.True(t, err == nil && !result.Released && result.Reason == Changed && result.Detail != "",
+				masters, "result", result, err)
 			for i, c := range clients {
-				if n := c.Exists(t.Context(), key).Val(); n == 1 != (i < masters.now) {
-					t.Errorf("%+v: the key on master %d was touched", masters, i)
-				}
+				exists := c.Exists(t.Context(), key).Val() == 1
+				must.Equal(t, exists, i < masters.now, masters, "key on master", i)
 			}
 		}
 	})
@@ -221,14 +210,11 @@ func TestStoppedMasterRemovesNothingLater(t *testing.T) {
 		server.Pause(t)
 		return send(ctx, c)
 	}))
-	if result, err := perform(t, releaser, ofKey("lock:a", "v")); err == nil || result.Released {
-		t.Errorf("result %+v, %v", result, err)
-	}
+	result, err := perform(t, releaser, ofKey("lock:a", "v"))
+	must.True(t, err != nil && !result.Released, "result", result, err)
 	server.Resume(t)
 	must.Succeed(t, clients[0].Ping(t.Context()).Err())
-	if n := clients[0].Exists(t.Context(), "lock:a").Val(); n != 1 {
-		t.Error("deleted after the operator was told that it was not")
-	}
+	must.Equal(t, clients[0].Exists(t.Context(), "lock:a").Val(), 1, "keys, after the operator was told that they stay")
 }
 
 // A sync before each list makes the release read the leader's state.
@@ -241,9 +227,7 @@ func TestReleaseSyncsBeforeItLooks(t *testing.T) {
 			t.Fatalf("result %+v, %v", result, err)
 		}
 		i := slices.Index(order, "list "+q.dir)
-		if i < 1 || !slices.Contains(order[:i], "sync "+q.dir) {
-			t.Errorf("asked in this order: %v", order)
-		}
+		must.True(t, i >= 1 && slices.Contains(order[:i], "sync "+q.dir), "asked in this order:", order)
 	})
 }
 
@@ -269,14 +253,12 @@ func TestReleaseRefusesRewrittenNode(t *testing.T) {
 	for index := range 2 {
 		eachConfirmed(t, index, func(t *testing.T, q confirmedRelease) {
 			q.hooked.beforeRemoval = func() {
-				if _, err := q.conn.Set(q.dir+"/"+q.names[index], []byte("new"), -1); err != nil {
-					t.Error(err)
-				}
+				_, err := q.conn.Set(q.dir+"/"+q.names[index], []byte("new"), -1)
+				must.Be(t, err, nil)
 			}
 			result, err := q.releaser.Execute(t.Context(), q.preview, "typed")
-			if err != nil || result.Released || result.Reason != Changed || !q.there(t, index) {
-				t.Errorf("contender %d: %+v, %v", index, result, err)
-			}
+			must.True(t, err == nil && !result.Released && result.Reason == Changed && q.there(t, index),
+				"contender", index, result, err)
 		})
 	}
 }
@@ -294,9 +276,7 @@ func TestCanceledRemovalIsNeverSent(t *testing.T) {
 		close(result.recorded) // so that Close has nothing to wait for
 	}
 	z.Close()
-	if sent || !errors.Is(err, errNotSent) || result.Unknown {
-		t.Errorf("sent %v: %+v, %v", sent, result, err)
-	}
+	must.True(t, !sent && errors.Is(err, errNotSent) && !result.Unknown, "sent", sent, result, err)
 }
 
 func TestMain(m *testing.M) { servertest.Main(m) }
@@ -318,18 +298,14 @@ func TestReleaseRefusesRecreatedNode(t *testing.T) {
 		if again := zkQueue(t, conn, dir, 1); again[0] != names[0] {
 			t.Fatalf("recreated as %s, want the same name", again[0])
 		}
-		if result, err := releaser.Execute(t.Context(), p, "typed"); err != nil || result.Reason != Changed || result.Released {
-			t.Errorf("result %+v, %v", result, err)
-		}
-		if _, stat, err := conn.Get(dir + "/" + names[0]); err != nil || stat.Czxid == p.Seen.Czxid {
-			t.Errorf("the new node was touched: %v", err)
-		}
+		result, err := releaser.Execute(t.Context(), p, "typed")
+		must.True(t, err == nil && result.Reason == Changed && !result.Released, "result", result, err)
+		_, stat, err := conn.Get(dir + "/" + names[0])
+		must.True(t, err == nil && stat.Czxid != p.Seen.Czxid, "the new node was touched:", err)
 		// A preview of the node as seen before is refused too.
 		old := *p.Seen
 		request.Lock = &inspect.Lock{ID: request.ID, Holders: []inspect.Contender{old}}
-		if p, err := releaser.Preview(t.Context(), request); err != nil || p.Refused != Changed {
-			t.Errorf("preview %+v, %v", p, err)
-		}
+		must.Equal(t, must.Have(releaser.Preview(t.Context(), request))(t).Refused, Changed, "preview")
 	})
 }
 
@@ -338,9 +314,7 @@ func TestNoAuditNoAction(t *testing.T) {
 	eachConfirmed(t, 0, func(t *testing.T, q confirmedRelease) {
 		q.releaser.audit.Close()
 		result, err := q.releaser.Execute(t.Context(), q.preview, "typed")
-		if err == nil || result.Released || result.Reason != NoAudit || !q.there(t, 0) {
-			t.Errorf("result %+v, %v", result, err)
-		}
+		must.True(t, err != nil && !result.Released && result.Reason == NoAudit && q.there(t, 0), "result", result, err)
 	})
 }
 
@@ -364,19 +338,15 @@ func TestReleaseChecksAndDeletesPerMaster(t *testing.T) {
 			// stay.
 			must.Succeed(t, clients[2].Set(t.Context(), key, "other", time.Minute).Err())
 			result, err := releaser.Execute(t.Context(), p, "--yes")
-			if err != nil || !result.Released || !result.Masters[0].Deleted || !result.Masters[1].Deleted || result.Masters[2].Deleted {
-				t.Errorf("result %+v, %v", result, err)
-			}
+			must.True(t, err == nil && result.Released, "result", result, err)
+			m := result.Masters
+			must.True(t, m[0].Deleted && m[1].Deleted && !m[2].Deleted, "masters", m)
 			must.Equal(t, clients[2].Get(t.Context(), key).Val(), "other", "value on the third master")
 			text, _ := os.ReadFile(releaser.audit.path)
 			must.True(t, !strings.Contains(string(text), "Y2Nj"), "the audit file contains a holder's secret value:", text)
-			if p, err = releaser.Preview(t.Context(), request); err != nil || p.Refused != Changed {
-				t.Errorf("stale owner: %+v, %v", p, err)
-			}
+			must.Equal(t, must.Have(releaser.Preview(t.Context(), request))(t).Refused, Changed, "stale owner")
 			clients[2].Del(t.Context(), key)
-			if p, err = releaser.Preview(t.Context(), request); err != nil || p.Refused != Gone {
-				t.Errorf("gone owner: %+v, %v", p, err)
-			}
+			must.Equal(t, must.Have(releaser.Preview(t.Context(), request))(t).Refused, Gone, "gone owner")
 		}
 	})
 }
@@ -392,12 +362,9 @@ func TestReleaseFailsWithoutQuorum(t *testing.T) {
 	servers[1].Stop(t)
 	servers[2].Stop(t)
 	result, err := releaser.Execute(t.Context(), p, "typed")
-	if err == nil || result.Released || result.Reason != NoQuorum || result.Masters[0].Deleted || result.Masters[1].Err == nil {
-		t.Errorf("result %+v, %v", result, err)
-	}
-	if n := clients[0].Exists(t.Context(), "lock:a").Val(); n != 1 {
-		t.Error("deleted, although the holder is unknown")
-	}
+	must.True(t, err != nil && !result.Released && result.Reason == NoQuorum, "result", result, err)
+	must.True(t, !result.Masters[0].Deleted && result.Masters[1].Err != nil, "masters", result.Masters)
+	must.Equal(t, clients[0].Exists(t.Context(), "lock:a").Val(), 1, "keys, although the holder is unknown")
 }
 
 // Of many concurrent releases of one holder, exactly one succeeds.

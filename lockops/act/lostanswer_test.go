@@ -37,9 +37,7 @@ func TestRemainingQuorumIsNotReleased(t *testing.T) {
 	t.Parallel()
 	stays := faulty{has: true, stays: true}
 	result := attempt{masters: []faulty{obeys, stays, stays}, reason: NoQuorum}.check(t)
-	if !result.Masters[0].Deleted || len(result.HoldersAfter) != 1 {
-		t.Errorf("result %+v", result)
-	}
+	must.True(t, result.Masters[0].Deleted && len(result.HoldersAfter) == 1, "result", result)
 }
 
 func TestSilentMasterDoesNotProveGone(t *testing.T) {
@@ -64,9 +62,8 @@ func TestALockTakenAgainWasReleased(t *testing.T) {
 	again := faulty{has: true, again: true}
 	for _, masters := range [][]faulty{{again}, {again, again, again}} {
 		result := attempt{masters: masters, done: true}.check(t)
-		if result.Detail != "taken again by the same value" || len(result.HoldersAfter) != 1 {
-			t.Errorf("%d masters: %+v", len(masters), result)
-		}
+		must.True(t, result.Detail == "taken again by the same value" && len(result.HoldersAfter) == 1,
+			len(masters), "masters:", result)
 	}
 }
 
@@ -176,9 +173,7 @@ func TestUnansweredTimeRequestBlocksScript(t *testing.T) {
 				if done := result.Released || result.Set; done != tt.sent || m.scripts > 0 != tt.sent || result.Unknown {
 					t.Errorf("%+v, %v; %d scripts", result, err, m.scripts)
 				}
-				if !tt.sent && (result.Reason != NoQuorum || !errors.Is(err, errNotSent)) {
-					t.Errorf("%+v, %v", result, err)
-				}
+				must.True(t, tt.sent || (result.Reason == NoQuorum && errors.Is(err, errNotSent)), result, err)
 			})
 		}
 	}

@@ -80,9 +80,8 @@ func (x trial) ofTheHolder(t *testing.T) {
 		keys = x.client.Keys(t.Context(), "uniquejobs:*").Val()
 	}
 	for _, key := range keys {
-		if left := x.client.PTTL(t.Context(), key).Val(); !r.Set || left < 2*time.Minute || left > 5*time.Minute {
-			t.Errorf("ttl of %s: %v, %+v", key, left, r)
-		}
+		left := x.client.PTTL(t.Context(), key).Val()
+		must.True(t, r.Set && left >= 2*time.Minute && left <= 5*time.Minute, "ttl of", key, left, r)
 	}
 }
 
@@ -90,12 +89,10 @@ func (x trial) ofTheEnd(t *testing.T) {
 	r := act(t, x.releaser, x.request(), done)
 	l := lockOf(t, x.addr, x.Lock)
 	counts := strings.HasPrefix(x.Name, "permit-of-redisson") // its key stays, and looks like a held lock
-	if !r.Released || len(r.HoldersAfter) != x.Left || l != nil && !counts && len(l.Holders) != x.Left {
-		t.Errorf("release: %+v, then %+v", r, l)
-	}
-	if p, err := x.releaser.Preview(t.Context(), x.request()); err != nil || p.Refused != Gone && (p.Refused != Changed || !counts) {
-		t.Errorf("again: %+v, %v", p, err)
-	}
+	must.True(t, r.Released && len(r.HoldersAfter) == x.Left && (l == nil || counts || len(l.Holders) == x.Left),
+		"release:", r, "then", l)
+	p, err := x.releaser.Preview(t.Context(), x.request())
+	must.True(t, err == nil && (p.Refused == Gone || (p.Refused == Changed && counts)), "again:", p, err)
 }
 
 // withoutTTL follows the advice of no-ttl until the finding is gone.
@@ -129,13 +126,11 @@ func act(t *testing.T, r Releaser, request Request, sentence string) Result {
 	t.Helper()
 	p := must.Have(r.Preview(t.Context(), request))(t)
 	if sentence != done {
-		if p.Refused == "" || !strings.Contains(p.Detail, sentence) {
-			t.Errorf("%s: refused %q: %q, want %q in it", request.action(), p.Refused, p.Detail, sentence)
-		}
+		must.True(t, p.Refused != "" && strings.Contains(p.Detail, sentence),
+			request.action(), "refused", p.Refused, p.Detail, "want", sentence, "in it")
 		result, err := r.Execute(t.Context(), p, "typed")
-		if err != nil || result.Released || result.Set || result.Asked {
-			t.Errorf("%s was done although refused: %+v, %v", request.action(), result, err)
-		}
+		must.True(t, err == nil && !result.Released && !result.Set && !result.Asked,
+			request.action(), "was done although refused:", result, err)
 		return result
 	}
 	if p.Refused != "" {

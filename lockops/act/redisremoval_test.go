@@ -61,9 +61,8 @@ func (l *redisLock) isReleased(t *testing.T, server *servertest.Redis, name stri
 		messages = hear(t, c, l.Channel).Channel()
 	}
 	if l.Waits {
-		if p, err := releaser.Preview(t.Context(), ofKey(l.Lock, l.Owner)); err != nil || p.Refused != NotHolder {
-			t.Errorf("a waiter: %+v, %v", p, err)
-		}
+		p, err := releaser.Preview(t.Context(), ofKey(l.Lock, l.Owner))
+		must.True(t, err == nil && p.Refused == NotHolder, "a waiter:", p, err)
 	}
 	p := confirmed(t, releaser, l.request())
 	must.Same(t, p.Sends, []string{server.Addr + ": " + l.Says}, "sends")
@@ -78,9 +77,7 @@ func (l *redisLock) isReleased(t *testing.T, server *servertest.Redis, name stri
 	}
 	must.Equal(t, next, l.Next, "next")
 	result, err := releaser.Execute(t.Context(), p, "--yes")
-	if err != nil || !result.Released || !result.Masters[0].Deleted {
-		t.Errorf("result %+v, %v", result, err)
-	}
+	must.True(t, err == nil && result.Released && result.Masters[0].Deleted, "result", result, err)
 	if messages != nil {
 		select {
 		case m := <-messages:
@@ -93,9 +90,7 @@ func (l *redisLock) isReleased(t *testing.T, server *servertest.Redis, name stri
 	must.Same(t, slices.Sorted(slices.Values(left)), slices.Sorted(slices.Values(l.Keys)), "keys left")
 	// The seen contender is gone, so nothing more is removed.
 	again, err := releaser.Execute(t.Context(), p, "--yes")
-	if err != nil || again.Released || again.Masters[0].Deleted {
-		t.Errorf("again: %+v, %v", again, err)
-	}
+	must.True(t, err == nil && !again.Released && !again.Masters[0].Deleted, "again:", again, err)
 }
 
 // A lock is refused with a reason if we do not know how its library releases it.
@@ -104,7 +99,6 @@ func TestUnknownLibraryIsRefused(t *testing.T) {
 		ID: inspect.ID{Backend: "redis", Path: "lock:a"}, Recipe: "another", Kind: inspect.KindMutex,
 		Masters: []inspect.Vote{{Up: true, Present: true, Held: &recipe.Record{Recipe: "another"}}},
 	}
-	if way, ok := removalOf(l, &inspect.Contender{Name: "w", State: inspect.Holding}, "w"); ok || !strings.Contains(unsupported(l), "stop its holder") {
-		t.Errorf("removed by %+v; %s", way, unsupported(l))
-	}
+	way, ok := removalOf(l, &inspect.Contender{Name: "w", State: inspect.Holding}, "w")
+	must.True(t, !ok && strings.Contains(unsupported(l), "stop its holder"), "removed by", way, ";", unsupported(l))
 }

@@ -25,9 +25,8 @@ func TestTTLReachesEveryMaster(t *testing.T) {
 				p := confirmed(t, releaser, request)
 				must.True(t, len(p.Votes) == 3 && p.Votes[0].NoExpiry == (before == 0), "votes", p.Votes)
 				result := must.Have(releaser.Execute(t.Context(), p, "typed"))(t)
-				if !result.Set || result.Released || result.Reason != "" || len(result.HoldersAfter) != 1 {
-					t.Errorf("result %+v", result)
-				}
+				must.True(t, result.Set && !result.Released && result.Reason == "" && len(result.HoldersAfter) == 1,
+					"result", result)
 				for i, c := range clients {
 					left := must.Have(c.PTTL(t.Context(), request.ID.Path).Result())(t)
 					if m := result.Masters[i]; left <= 9*time.Minute || left > 10*time.Minute || !m.Set || m.After.ExpiresAt.IsZero() {

@@ -62,13 +62,10 @@ func TestReleaseSurvivesDeniedWakeUp(t *testing.T) {
 			command(t, admin, tt.write)
 			releaser := onMaster(t, c, server.Addr)
 			result, err := perform(t, releaser, ofKey("lock:"+tt.name, tt.owner))
-			if err != nil || !result.Released || !result.Masters[0].Deleted {
-				t.Errorf("result %+v, %v", result, err)
-			}
+			must.True(t, err == nil && result.Released && result.Masters[0].Deleted, "result", result, err)
 			must.Equal(t, admin.Exists(t.Context(), "lock:"+tt.name).Val(), 0, "keys left")
-			if lines := auditLines(t, releaser.audit.path); len(lines) != 2 || lines[1]["released"] != true || lines[1]["error"] != nil {
-				t.Errorf("audit %v", lines)
-			}
+			lines := auditLines(t, releaser.audit.path)
+			must.True(t, len(lines) == 2 && lines[1]["released"] == true && lines[1]["error"] == nil, "audit", lines)
 		})
 	}
 }
@@ -97,13 +94,10 @@ func TestReleaseNamesMissingRights(t *testing.T) {
 		if err != nil {
 			said = err.Error()
 		}
-		if result.Released || !strings.Contains(said, "grant "+right) {
-			t.Errorf("without %s: %+v, %v", right, result, err)
-		}
+		must.True(t, !result.Released && strings.Contains(said, "grant "+right), "without", right, result, err)
 	}
-	if _, err := release("~other:* +@all"); err == nil || !strings.Contains(err.Error(), "grant ~lock:a") {
-		t.Errorf("without the key: %v", err)
-	}
+	_, err := release("~other:* +@all")
+	must.True(t, err != nil && strings.Contains(err.Error(), "grant ~lock:a"), "without the key:", err)
 }
 
 func TestMissingScriptsAreNamed(t *testing.T) {
@@ -131,9 +125,8 @@ func TestScriptSurvivesDeniedWakeUp(t *testing.T) {
 	}
 	way.args = append(way.args, 0) // no time limit
 	c := aclUser(t, server, "~"+key+" resetchannels +@all -@admin")
-	if deleted, err := way.run(t.Context(), c); !deleted || err != nil {
-		t.Errorf("deleted %v, %v", deleted, err)
-	}
+	deleted, err := way.run(t.Context(), c)
+	must.True(t, deleted && err == nil, "deleted", deleted, err)
 }
 
 // A user who may not read part of a lock sees the missing right, not a missing holder or missing
@@ -168,23 +161,20 @@ func TestReleaseReportsMissingReadRights(t *testing.T) {
 			case !tt.found && (!errors.Is(err, ErrUnreachable) || !strings.Contains(err.Error(), "grant +"+tt.denied)):
 				t.Errorf("refused %q, error %v: want ErrUnreachable and the right +%s", p.Refused, err, tt.denied)
 			}
-			if !strings.Contains(p.NextUnknown, tt.next) || tt.next == "" && p.NextUnknown != "" {
-				t.Errorf("next is unknown because of %q, want %q in it", p.NextUnknown, tt.next)
-			}
+			must.True(t, strings.Contains(p.NextUnknown, tt.next) && (tt.next != "" || p.NextUnknown == ""),
+				"next is unknown because of", p.NextUnknown, "want", tt.next, "in it")
 		})
 	}
-	if p, err := preview(t, "lock:redisson", ownerB, ""); err != nil || p.Refused != Gone {
-		t.Errorf("with all rights, a missing owner is %q, %v", p.Refused, err)
-	}
+	p, err := preview(t, "lock:redisson", ownerB, "")
+	must.True(t, err == nil && p.Refused == Gone, "with all rights, a missing owner is", p.Refused, err)
 }
 
 // The error says that the server is a replica and omits the script's digest.
 func TestReplicaIsNamedByARelease(t *testing.T) {
 	r := &Redis{}
 	err := r.explain("release", "lock:a", errors.New("ERR user_script:8: refused DEL: READONLY You can't write against a read only replica. script: fdc7e2a7738f3b2d0fe338af799cfe6cc45ae4c7, on @user_script:8."))
-	if text := err.Error(); !strings.Contains(text, "it is a replica") || strings.Contains(text, "script") {
-		t.Error(text)
-	}
+	text := err.Error()
+	must.True(t, strings.Contains(text, "it is a replica") && !strings.Contains(text, "script"), text)
 }
 
 // A contender is reported gone only if all reads succeeded. Otherwise a needed release would look
@@ -196,12 +186,9 @@ func TestUnseenContenderIsNotGone(t *testing.T) {
 		l := &inspect.Lock{Unseen: []inspect.Unseen{{Aspect: aspect, Where: "/l", Read: "getChildren", Reason: "not authenticated", Right: "READ on /l"}}}
 		d := directory{Reading: &zksource.Reading{Lock: l}}
 		_, c, err := d.contender("lock-0000000001")
-		if c != nil || (err == nil) != known {
-			t.Errorf("%v unseen: %v, %v", aspect, c, err)
-		}
-		if !known && (!errors.Is(err, ErrUnreachable) || !strings.Contains(err.Error(), "grant READ on /l")) {
-			t.Errorf("%v unseen: %v", aspect, err)
-		}
+		must.True(t, c == nil && (err == nil) == known, aspect, "unseen:", c, err)
+		must.True(t, known || (errors.Is(err, ErrUnreachable) && strings.Contains(err.Error(), "grant READ on /l")),
+			aspect, "unseen:", err)
 	}
 }
 

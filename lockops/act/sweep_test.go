@@ -99,9 +99,8 @@ func TestSweepDeletesOnlyIdleLeftovers(t *testing.T) {
 		at := slices.IndexFunc(p.Found, func(dir EmptyDir) bool { return dir.Path == s.root+"/idle" })
 		idle, idler := p.Found[at], p.Found[1-at]
 		s.sweeper.conn = cutOff{s.conn, func() {}}
-		if r, err := s.sweeper.Sweep(t.Context(), p, idler, "--yes"); !errors.Is(err, ErrUnreachable) || !r.Unknown || r.Released {
-			t.Errorf("cut off: %+v, %v", r, err)
-		}
+		r, err := s.sweeper.Sweep(t.Context(), p, idler, "--yes")
+		must.True(t, errors.Is(err, ErrUnreachable) && r.Unknown && !r.Released, "cut off:", r, err)
 		s.sweeper.conn = s.wire
 		s.wire.beforeRemoval = func() { s.create("/idler/lock-", "", zk.FlagEphemeral) }
 		s.sweep("used right before the delete", p, idler, Changed)
@@ -109,9 +108,8 @@ func TestSweepDeletesOnlyIdleLeftovers(t *testing.T) {
 		must.Succeed(t, s.conn.Delete(idler.Path+"/lock-", -1))
 		s.sweep("used since it was looked at", p, idler, Changed)
 		s.sweep("idle", p, idle, "")
-		if there, _, err := s.conn.Exists(idle.Path); there || err != nil {
-			t.Errorf("it still exists: %v, %v", there, err)
-		}
+		there, _, err := s.conn.Exists(idle.Path)
+		must.True(t, !there && err == nil, "it still exists:", there, err)
 		s.sweep("once more", p, idle, Gone)
 		lines := auditLines(t, trail)
 		if len(lines) != 10 || lines[7]["action"] != "sweep" || lines[7]["released"] != true || lines[7]["lock"] != "zk:"+idle.Path || lines[6]["why"] != "a test" {
@@ -130,12 +128,9 @@ func TestSweepReportsUnreadableNodes(t *testing.T) {
 		must.Have(conn.Create(root, nil, 0, zk.WorldACL(zk.PermAll)))(t)
 		must.Have(conn.Create(root+"/shut", nil, 0, zk.WorldACL(zk.PermDelete)))(t)
 		p, err := sweeper.PreviewSweep(t.Context(), SweepRequest{Root: inspect.ID{Backend: "zk", Path: root}, Now: time.Now()})
-		if err != nil || len(p.Unread) != 1 || !strings.Contains(p.Unread[0], "/shut: grant READ") {
-			t.Errorf("%+v, %v", p, err)
-		}
-		if _, err := sweeper.PreviewSweep(t.Context(), SweepRequest{Root: inspect.ID{Backend: "zk", Path: root + "/none"}}); err == nil || !errors.Is(err, ErrUnreachable) {
-			t.Errorf("a missing root: %v", err)
-		}
+		must.True(t, err == nil && len(p.Unread) == 1 && strings.Contains(p.Unread[0], "/shut: grant READ"), p, err)
+		_, err = sweeper.PreviewSweep(t.Context(), SweepRequest{Root: inspect.ID{Backend: "zk", Path: root + "/none"}})
+		must.True(t, err != nil && errors.Is(err, ErrUnreachable), "a missing root:", err)
 	})
 }
 

@@ -82,9 +82,8 @@ func TestRedisWaitersTakeReleasedLocks(t *testing.T) {
 			close(called)
 			must.Succeed(t, <-granted)
 			l := lockOf(t, server.Addr, w.Key)
-			if l == nil || len(l.Holders) != 1 || l.Holders[0].Name.Raw() != w.Me {
-				t.Errorf("%s does not hold it: %+v", w.Me, l)
-			}
+			must.True(t, l != nil && len(l.Holders) == 1 && l.Holders[0].Name.Raw() == w.Me,
+				w.Me, "does not hold it:", l)
 		})
 	}
 }

@@ -120,9 +120,8 @@ func TestDequeuedWaiterTurnedHolderIsSpared(t *testing.T) {
 		must.Equal(t, p.Seen.State, inspect.Waiting, "seen")
 		client.ZRem(t.Context(), ownQueue, ownValue(2))
 		result, err := releaser.Execute(t.Context(), p, "typed")
-		if err != nil || result.Released || result.Reason != Changed && result.Reason != Gone {
-			t.Errorf("result %+v, %v", result, err)
-		}
+		must.True(t, err == nil && !result.Released && (result.Reason == Changed || result.Reason == Gone),
+			"result", result, err)
 		must.True(t, client.Get(t.Context(), "lock:a").Val() != "", "the new holder lost the lock")
 	})
 }

@@ -303,9 +303,8 @@ func TestEveryRecipeHasAWaiter(t *testing.T) {
 	for library, at := range elsewhere {
 		have[library] = true
 		text := string(must.Have(os.ReadFile(at[0]))(t))
-		if !strings.Contains(text, "func "+at[1]+"(") && !strings.Contains(text, "# "+at[1]) {
-			t.Errorf("%s: there is no %s in %s", library, at[1], at[0])
-		}
+		must.True(t, strings.Contains(text, "func "+at[1]+"(") || strings.Contains(text, "# "+at[1]),
+			library, "there is no", at[1], "in", at[0])
 	}
 	rows := 0
 	for _, r := range docs.Recipes() {
