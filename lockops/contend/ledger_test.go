@@ -168,9 +168,8 @@ func TestFiguresFollowFromTheSteps(t *testing.T) {
 		t.Errorf("handoff %+v, wait %+v", h, w)
 	}
 	s.ended = began.Add(7 * time.Millisecond)
-	if r, _, _ := s.figures(s.now); !r.Ended || r.Duration != 7*time.Millisecond {
-		t.Errorf("ended %v after %v", r.Ended, r.Duration)
-	}
+	r, _, _ = s.figures(s.now)
+	must.True(t, r.Ended && r.Duration == 7*time.Millisecond, "ended", r.Ended, "after", r.Duration)
 	for i, want := range []string{"thinking", "waiting", "holding", "releasing", "done"} {
 		must.Equal(t, State(i).String(), want, "state", i)
 	}
@@ -268,7 +267,6 @@ func TestSeedAndContenderDetermineTimes(t *testing.T) {
 		return drawn
 	}
 	must.Same(t, draw(1, 0), draw(1, 0), "the same seed")
-	if slices.Equal(draw(1, 0), draw(2, 0)) || slices.Equal(draw(1, 0), draw(1, 1)) {
-		t.Error("another seed or contender has the same times")
-	}
+	must.True(t, !slices.Equal(draw(1, 0), draw(2, 0)) && !slices.Equal(draw(1, 0), draw(1, 1)),
+		"another seed or contender has the same times")
 }

@@ -214,9 +214,8 @@ func TestReverseGrantOrderIsDetected(t *testing.T) {
 	cfg.Think = 0
 	for order, shown := range map[string]bool{"this test": true, OrderOfCalls: false} {
 		r := reportOf(t, &fakeTarget{permits: 1, choose: lifo, shown: shown}, cfg)
-		if r.Inversions < r.Grants/4 || r.Overlaps != 0 || r.Order != order {
-			t.Errorf("%d inversions of %d grants by %s, %d overlaps", r.Inversions, r.Grants, r.Order, r.Overlaps)
-		}
+		must.True(t, r.Inversions >= r.Grants/4 && r.Overlaps == 0 && r.Order == order,
+			r.Inversions, "inversions of", r.Grants, "grants by", r.Order, r.Overlaps, "overlaps")
 	}
 }
 
@@ -358,9 +357,8 @@ func TestTimeStopOrContextEndsRun(t *testing.T) {
 		run := must.Have(Start(ctx, target, cfg))(t)
 		f(run, cancel)
 		r, err := run.Wait()
-		if err != nil || !r.Ended || target.open != 0 || target.holding != 0 || len(target.waiting) != 0 {
-			t.Errorf("%s: %v, %d open, %d hold, %d wait", name, err, target.open, target.holding, len(target.waiting))
-		}
+		must.True(t, err == nil && r.Ended && target.open == 0 && target.holding == 0 && len(target.waiting) == 0,
+			name, err, target.open, "open,", target.holding, "hold,", len(target.waiting), "wait")
 		for _, c := range r.Contenders {
 			must.Equal(t, c.State, Done, name, "a contender's state")
 		}

@@ -124,9 +124,8 @@ func TestZooKeeperTokensAreChecked(t *testing.T) {
 		cfg.Hold, cfg.Rounds = 40*time.Millisecond, 2
 		run := must.Have(Start(t.Context(), NewZooKeeper(onZooKeeper(server, servertest.UniquePath(t))), cfg))(t)
 		r, err := run.Wait()
-		if err != nil || run.ledger.token == 0 || r.TokensBack != 0 || r.Overlaps != 0 {
-			t.Errorf("%v: greatest token %d, %+v", err, run.ledger.token, r)
-		}
+		must.True(t, err == nil && run.ledger.token != 0 && r.TokensBack == 0 && r.Overlaps == 0,
+			err, "greatest token", run.ledger.token, r)
 	})
 }
 
@@ -159,9 +158,8 @@ func TestRedisMutexWakesOneWaiter(t *testing.T) {
 			if n := r.RequestsPerGrant(); n < 2 || n > most {
 				t.Errorf("%v requests a grant with %d contenders, want at most %.0f", n, contenders, most)
 			}
-			if run.ledger.token == 0 || run.ledger.byCall || !strings.Contains(r.Order, "clock") {
-				t.Errorf("token %d, by %s", run.ledger.token, r.Order)
-			}
+			must.True(t, run.ledger.token != 0 && !run.ledger.byCall && strings.Contains(r.Order, "clock"),
+				"token", run.ledger.token, "by", r.Order)
 			wantNoKey(t, masters, key)
 		}
 	})
@@ -182,9 +180,8 @@ func TestCancelledRunsLeaveNothing(t *testing.T) {
 			}
 		}
 		// The next waiter may be granted the lock before it notices its own cancellation.
-		if r, err := run.Wait(); err != nil || len(r.Left) != 0 || r.Grants == 0 || r.Overlaps != 0 {
-			t.Errorf("%v: %+v", err, r)
-		}
+		r, err := run.Wait()
+		must.True(t, err == nil && len(r.Left) == 0 && r.Grants != 0 && r.Overlaps == 0, err, r)
 	}
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
 		path := servertest.UniquePath(t)
@@ -210,9 +207,8 @@ func TestForeignLockIsLeftAlone(t *testing.T) {
 		wantExists(t, NewZooKeeper(z), "zookeeper "+path)
 		z.Existing = true
 		must.Equal(t, reportOf(t, NewZooKeeper(z), brief).Grants, 60, "grants")
-		if there, stat, err := conn.Exists(path); !there || err != nil || stat.NumChildren != 0 {
-			t.Errorf("the directory exists: %v, %+v: %v", there, stat, err)
-		}
+		there, stat, err := conn.Exists(path)
+		must.True(t, there && err == nil && stat.NumChildren == 0, "the directory exists:", there, stat, err)
 	})
 	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
 		key := servertest.UniqueName(t)
@@ -313,9 +309,8 @@ func TestATakenLockIsALoss(t *testing.T) {
 				run.Stop()
 			}
 		}
-		if r, err := run.Wait(); err != nil || r.Lost != 1 || r.Grants < 1 || !errors.Is(r.LastError, lockops.ErrLost) {
-			t.Errorf("%v: %+v", err, r)
-		}
+		r, err := run.Wait()
+		must.True(t, err == nil && r.Lost == 1 && r.Grants >= 1 && errors.Is(r.LastError, lockops.ErrLost), err, r)
 		wantNoNode(t, server, path)
 	})
 }
@@ -327,12 +322,11 @@ func TestRunsWithoutServers(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	z := ZooKeeper{Servers: []string{"127.0.0.1:1"}, Site: Site{Name: "/a", Kinds: lockops.KindsOn(lockops.OnZooKeeper)}}
-	if _, err := Start(ctx, NewZooKeeper(z), brief); err == nil {
-		t.Error("a run started without ZooKeeper")
-	}
+	_, err := Start(ctx, NewZooKeeper(z), brief)
+	must.True(t, err != nil, "a run started without ZooKeeper")
 	server := servertest.StartEmbeddedRedis(t)
 	server.Stop(t)
-	_, err := Start(t.Context(), NewRedis(onRedis([]*servertest.Redis{server}, "a")), brief)
+	_, err = Start(t.Context(), NewRedis(onRedis([]*servertest.Redis{server}, "a")), brief)
 	must.Be(t, err, lockops.ErrNoQuorum, "a run without Redis")
 	must.True(t, !strings.Contains(err.Error(), "quorum"), "the error of one Redis names a quorum:", err)
 	five := append(servertest.StartEmbeddedMasters(t, 2), server, server, server)
