@@ -117,7 +117,7 @@ func TestAPermitIsAwaitedAcrossConnections(t *testing.T) {
 	for _, recipe := range []string{"curator", "kazoo"} {
 		path := "/" + recipe
 		h := acquire(t, semaphoreOn(zkSession(t, server.Addr), path, 1, recipe)())
-		_, got := queueUp(t, within(t), semaphoreOn(zkSession(t, p.addr()), path, 1, recipe))
+		_, got := mustQueue(t, within(t), semaphoreOn(zkSession(t, p.addr()), path, 1, recipe))
 		p.cutReply.Store(opList)
 		p.cut()
 		must.Become(t, "the answer is lost", func() bool { return p.cutReply.Load() == 0 })
