@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"encoding/base64"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -54,6 +55,9 @@ func pageParams(server *servertest.ZooKeeper, pages []string) testscript.Params 
 			env.Setenv("HERE", must.Have(os.Getwd())(env.T().(testing.TB)))
 			env.Setenv("TOUR", tour)
 			env.Setenv("KAZOO", "0c4f1b2e9d8a4f6fb1f0a7c3d5e60718__lock__")
+			for client, letter := range map[string]string{"CLIENT_A": "a", "CLIENT_B": "b", "CLIENT_C": "c"} {
+				env.Setenv(client, base64.StdEncoding.EncodeToString([]byte(strings.Repeat(letter, 16))))
+			}
 			return err
 		},
 	}
