@@ -2,7 +2,6 @@ package ensemble
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -152,32 +151,31 @@ func TestClocksThatAgreeDateEverything(t *testing.T) {
 	right, off := follows(), follows()
 	right.clock, off.clock = clockAhead(time.Hour), clockAhead(0)
 	ahead := leads(5, 0, clockAhead(time.Hour))
+	silent, former := leads(5, 0, bounds{}), leads(4, 0, clockAhead(time.Hour))
 	for name, tt := range map[string]struct {
 		answers []answer
 		known   bool
 		from    int64
+		node    int64 // the election in which the node was created that was read
+		asked   bool  // whether all servers were asked
 	}{
-		"all agree":                 {[]answer{ahead, right}, true, 0},
-		"one unknown":               {[]answer{ahead, follows()}, true, 5 << 32},
-		"one off":                   {[]answer{ahead, off}, true, 5 << 32},
-		"a new leader, all agree":   {[]answer{ahead, right}, true, 0},
-		"a new leader, one unknown": {[]answer{ahead, follows()}, true, 5 << 32},
-		"a new leader, one off":     {[]answer{ahead, off}, true, 5 << 32},
-		"the leader's unknown":      {[]answer{leads(5, 0, bounds{}), right}, true, 5 << 32},
-		"the leader's unknown, the others disagree": {[]answer{leads(5, 0, bounds{}), right, off}, false, 5 << 32},
-		"none known":                         {[]answer{leads(5, 0, bounds{}), follows()}, false, 5 << 32},
-		"the leader not in the target":       {[]answer{right}, true, 5 << 32},
-		"a server without a role":            {[]answer{{asked: true, clock: clockAhead(time.Hour)}}, true, 0},
-		"the leader of an earlier election":  {[]answer{leads(4, 0, clockAhead(time.Hour)), follows()}, false, 5 << 32},
-		"an earlier election, but all agree": {[]answer{leads(4, 0, clockAhead(time.Hour)), right}, true, 0},
+		"all agree":                 {[]answer{ahead, right}, true, 0, 5, everyone},
+		"one unknown":               {[]answer{ahead, follows()}, true, 5 << 32, 5, everyone},
+		"one off":                   {[]answer{ahead, off}, true, 5 << 32, 5, everyone},
+		"a new leader, all agree":   {[]answer{ahead, right}, true, 0, 4, everyone},
+		"a new leader, one unknown": {[]answer{ahead, follows()}, true, 5 << 32, 4, everyone},
+		"a new leader, one off":     {[]answer{ahead, off}, true, 5 << 32, 4, everyone},
+		"the leader's unknown":      {[]answer{silent, right}, true, 5 << 32, 5, everyone},
+		"the leader's unknown, the others disagree": {[]answer{silent, right, off}, false, 5 << 32, 5, everyone},
+		"none known":                         {[]answer{silent, follows()}, false, 5 << 32, 5, everyone},
+		"the leader not in the target":       {[]answer{right}, true, 5 << 32, 5, notEveryone},
+		"a server without a role":            {[]answer{{asked: true, clock: clockAhead(time.Hour)}}, true, 0, 5, everyone},
+		"the leader of an earlier election":  {[]answer{former, follows()}, false, 5 << 32, 5, everyone},
+		"an earlier election, but all agree": {[]answer{former, right}, true, 0, 5, everyone},
 	} {
 		var c clock
-		election := int64(5)
-		if strings.HasPrefix(name, "a new leader") {
-			election = 4 // of the node that was read
-		}
-		c.dated(written(election, noon.Add(time.Hour)), noon)
-		c.measure(nil, tt.answers, name != "the leader not in the target")
+		c.dated(written(tt.node, noon.Add(time.Hour)), noon)
+		c.measure(nil, tt.answers, tt.asked)
 		if k := c.ofLeader(tt.answers); k.Known != tt.known || k.From != tt.from || k.Known && k.Offset.Round(time.Minute) != time.Hour {
 			t.Errorf("%s: %+v", name, k)
 		}
