@@ -77,8 +77,8 @@ func TestIdleServerIsAskedAtIntervals(t *testing.T) {
 			want:   "client 0 60, info 0 11 22 33, ping 0 1 2 3, scan 0 2 4 6",
 		},
 		"loading": {
-			change: map[string]string{"info": "-LOADING no", "scan": "-LOADING no", "getrange": "-LOADING no"},
-			want:   "client 0, info 0 1 2 3, ping 0 0.5 1 1.5, scan 0 2 32 62",
+			change: map[string]string{"info": "-LOADING no", "scan": "-LOADING no", "ping": "-LOADING no"},
+			want:   "client 0 1 2 3, info 0 2 4 6, ping 0 1 2 3, scan 0 2 4 6",
 		},
 		"a cluster that is gone": {cluster: true, change: map[string]string{"cluster": "-ERR no"}, want: "cluster 0 1 2 3"},
 		"a cluster that pushes": {

@@ -63,7 +63,7 @@ func (r *run) wantOf(key string, now time.Time) {
 			p.want(key, r.perKey, now)
 		}
 	}
-	r.dirty[key] = r.dirty[key] || r.table.topology != nil
+	r.dirty[key] = true
 }
 
 // read requests the keys that the masters pushed.
