@@ -2,6 +2,7 @@ package zkserver_test
 
 import (
 	"encoding/json"
+	"math"
 	"net"
 	"net/http"
 	"strings"
@@ -33,6 +34,11 @@ func TestConfigChangesAnswers(t *testing.T) {
 		{"throttled", zkserver.Config{Throttled: noGet}, "a get /", throttled},
 		{"not throttled", zkserver.Config{Throttled: noGet}, "a exists /x", noNode},
 		{"numbered", zkserver.Config{Numbers: map[string]int32{"/n": 7}}, `a create /n/x- "" 2`, "/n/x-0000000007 "},
+		{
+			"the last number repeats",
+			zkserver.Config{Numbers: map[string]int32{"/n": math.MaxInt32}},
+			"a create /n/x- null 2\na create /n/y- null 2", "/n/y-2147483647 ",
+		},
 		{"the longest request", zkserver.Config{MaxRequest: 45}, "a exists /" + strings.Repeat("x", 45-14), noNode},
 		{"a longer request", zkserver.Config{MaxRequest: 45}, "a exists /" + strings.Repeat("x", 45-13), ": closed"},
 	} {

@@ -1,20 +1,14 @@
 package zkserver_test
 
 import (
-	"bytes"
 	"fmt"
 	"net"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/go-zookeeper/zk"
-	"github.com/google/go-cmp/cmp"
-	"github.com/rogpeppe/go-internal/txtar"
 
-	"github.com/lockscope/lockscope/internal/each"
-	"github.com/lockscope/lockscope/internal/jute"
 	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 	"github.com/lockscope/lockscope/internal/zkserver"
@@ -70,30 +64,6 @@ func TestContainersAreReaped(t *testing.T) {
 	must.True(t, ok && err == nil, "/unused exists", ok, err)
 }
 
-// The server continues to serve others, whatever a client sends.
-func TestNoiseHarmsNoOtherClient(t *testing.T) {
-	t.Parallel()
-	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
-	good := servertest.ConnectZooKeeper(t, server.Addr, 20*time.Second)
-	hello := (&wire{w: &world{t: t}}).record("ililb", "0", "0", "4000", "0", string(make([]byte, 16)))
-	session := jute.AppendBuffer(nil, hello)
-	for _, noise := range [][]byte{
-		nil,
-		{0},
-		{0, 0, 0, 0},
-		{0xff, 0xff, 0xff, 0xff},
-		[]byte("GET / HTTP/1.1\r\n\r\n"), []byte("wchp"), []byte("xxxx"),
-		bytes.Repeat([]byte{0xff}, 10000), append(slices.Clone(session), bytes.Repeat([]byte{0, 0, 0, 12, 9}, 500)...),
-		append(slices.Clone(session), 0, 0, 0, 8, 0, 0, 0, 1, 0, 0, 0, 14), session,
-	} {
-		conn := must.Have(net.Dial("tcp", server.Addr))(t)
-		conn.Write(noise)
-		_, _, err := good.Exists("/")
-		must.Be(t, err, nil, "after", noise)
-		conn.Close()
-	}
-}
-
 // Answers to a client that does not read are bounded, and others are served meanwhile.
 func TestNonReadingClientIsDisconnected(t *testing.T) {
 	t.Parallel()
@@ -127,55 +97,6 @@ func TestSessionsAreDroppedAndExpired(t *testing.T) {
 	must.Equal(t, strings.Count(w.log.String(), "a: end: closed"), 2, "ends of a", w.log.String())
 	must.Contain(t, w.log.String(), "a exists /e: xid 2 zxid 2 code 0")
 	must.Contain(t, w.log.String(), "b exists /e: xid 1 zxid 4 code -101")
-}
-
-// startMembers starts an ensemble and returns its addresses. The first member leads.
-func startMembers(t *testing.T) (addrs []string) {
-	t.Helper()
-	var listeners []net.Listener
-	for range 3 {
-		l := must.Have(net.Listen("tcp", "127.0.0.1:0"))(t)
-		listeners, addrs = append(listeners, l), append(addrs, l.Addr().String())
-	}
-	sameAsAlone := zkserver.Config{TickTime: time.Second / 2, MaxSessionTimeout: 40 * time.Second} // see servertest
-	e := must.Have(zkserver.StartEnsemble(sameAsAlone, 5, listeners...))(t)
-	t.Cleanup(e.Close)
-	return addrs
-}
-
-// A session that moves to another member leaves the first one.
-func TestMovedSessionLeavesItsMember(t *testing.T) {
-	t.Parallel()
-	addrs := startMembers(t)
-	w := newWorld(t, addrs[0])
-	w.play("a connects")
-	w.addr = addrs[1]
-	w.play("b resumes a 4000\na ends\nb ping")
-	must.Contain(t, w.log.String(), "a: end: closed")
-	must.Contain(t, w.log.String(), "b ping: xid -2 zxid 1 code 0")
-}
-
-// Members answer like a single server, except for these steps. They do not answer the end of a session, and
-// keep a connection despite a wrong password.
-func TestMembersAnswerLikeSingleServer(t *testing.T) {
-	t.Parallel()
-	alike := func(text []byte) []string {
-		return each.Where(lines(text), func(line string) bool {
-			return !strings.Contains(line, " bye: ") && !strings.HasPrefix(line, "a raw sync: ")
-		})
-	}
-	possible := func(f txtar.File) bool { return f.Name != "a wrong password" }
-	want := each.Where(must.Have(txtar.ParseFile("testdata/transcripts.txtar"))(t).Files, possible)
-	for member, name := range []string{"leader", "follower"} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			got := each.Where(scenarios(t), possible)
-			play(t, startMembers(t)[member], got)
-			for i := range want {
-				must.NoDiff(t, cmp.Diff(alike(want[i].Data), alike(got[i].Data)), want[i].Name, "- single server, +", name)
-			}
-		})
-	}
 }
 
 // Close returns even with connected clients, and can be called twice. It waits for the accepting goroutine, so the

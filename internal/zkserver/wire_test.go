@@ -15,11 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rogpeppe/go-internal/txtar"
-
 	"github.com/lockscope/lockscope/internal/jute"
 	"github.com/lockscope/lockscope/internal/must"
-	"github.com/lockscope/lockscope/internal/servertest"
 )
 
 // world plays scripts against one server and logs every packet. The logs are the same for two servers
@@ -124,6 +121,8 @@ func (w *world) step(line string) {
 	switch verb {
 	case "connects":
 		w.connect(name, args...)
+	case "dials":
+		w.dial(name)
 	case "resumes":
 		w.resume(name, w.clients[args[0]], args[1:])
 	case "sends":
@@ -433,29 +432,4 @@ func (w *world) stat(d *jute.Decoder) string {
 	length, children, p := d.Int(), d.Int(), d.Long()
 	return fmt.Sprintf("{c%d m%d p%d v%d cv%d av%d owner=%s len=%d children=%d}",
 		c, m, p, v, cv, av, w.owner(owner), length, children)
-}
-
-// scenarios are the scripts of testdata/scenarios.txtar.
-func scenarios(t *testing.T) []txtar.File {
-	return must.Have(txtar.ParseFile("testdata/scenarios.txtar"))(t).Files
-}
-
-// play runs scripts against a server, and replaces each with its transcript.
-func play(t *testing.T, addr string, scripts []txtar.File) {
-	for i := range scripts {
-		w := newWorld(t, addr)
-		w.play(string(scripts[i].Data))
-		scripts[i].Data = []byte(w.log.String())
-	}
-}
-
-// Every scenario runs against a new embedded and a new real server. The transcripts must be equal: reply order,
-// zxids, error codes, watch events, and Stat without times.
-func TestTranscriptsMatchRealServer(t *testing.T) {
-	t.Parallel()
-	onBoth(t, "testdata/transcripts.txtar", nil, func(t *testing.T, zk *servertest.ZooKeeper) *txtar.Archive {
-		all := scenarios(t)
-		play(t, zk.Addr, all)
-		return &txtar.Archive{Files: all}
-	})
 }
