@@ -108,18 +108,6 @@ func TestLongPathIsReadAlone(t *testing.T) {
 	must.Equal(t, r.pacing.batches, 0, "shared requests without a read")
 }
 
-func TestBudgetsHaveDocumentedDefaults(t *testing.T) {
-	t.Parallel()
-	watch := Budget{
-		Discovering: 500, Steady: 50, Requests: 1000, Items: 40_000, Bytes: 4 << 20,
-		Relists: 4, Depth: 16, Children: 10_000, Dirs: 250_000,
-	}
-	pass := watch
-	pass.Discovering, pass.Requests, pass.Items, pass.Bytes = 5000, 0, 100_000, 10<<20
-	must.Equal(t, Config{}.withDefaults().Budget, watch, "a watch")
-	must.Equal(t, Config{Once: true}.withDefaults().Budget, pass, "one pass")
-}
-
 func TestSmallestBudgetAllowsARequest(t *testing.T) {
 	t.Parallel()
 	p := newPacing(Config{Budget: Budget{Items: 5, Bytes: 100, Requests: 1}})
@@ -198,6 +186,8 @@ func TestQuickestRequestsAreReported(t *testing.T) {
 	cost := r.describe().Cost
 	must.Equal(t, cost.Quickest, 7*time.Millisecond, "quickest")
 	must.Equal(t, cost.StartQuickest, 5*time.Millisecond, "at the start")
+	twenty := batch{sent: noon, items: 20}
+	must.Equal(t, twenty.pace(noon.Add(time.Second)), time.Second/2, "of one read, if twenty take a second")
 }
 
 // At least two inquiries fit into the shortest session timeout, so that a lost client shows up

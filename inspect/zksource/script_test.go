@@ -34,6 +34,7 @@ var mishaps = map[string]error{
 // scripted is a run that plays a script of testdata/scripts.txtar.
 type scripted struct {
 	*watched
+	first *link
 	shown map[string]string
 	log   strings.Builder
 }
@@ -81,6 +82,12 @@ func (s *scripted) step(t *testing.T, words ...string) {
 				s.event(e)
 			}
 		}
+	case "late":
+		b := s.request(at, secondNode)
+		s.event(linkEvent{link: s.first, at: at, kind: linkAnswered, batch: b})
+		s.event(linkEvent{link: s.first, at: at, kind: linkFired, path: "/l/" + secondNode, what: zk.EventNodeDeleted})
+		s.event(linkEvent{link: s.first, at: at, kind: linkLost})
+		s.pacing.batches--
 	case "lost":
 		s.event(linkEvent{link: l, at: at, kind: linkLost})
 	case "session":
@@ -144,7 +151,9 @@ func (s *scripted) state() []string {
 		}), ", ")
 	}
 	var gaps []string
+	locks := 0
 	for _, u := range s.emitted {
+		locks += len(u.Put)
 		if u.Gap != nil {
 			gaps = append(gaps, when(u.Gap.From)+" to "+when(u.Gap.Until))
 		}
@@ -154,8 +163,10 @@ func (s *scripted) state() []string {
 	allows := fmt.Sprint("allows: ", s.sessionTimeout(), " for a session, ", s.queryTime(), " for a question")
 	s.beats = beats
 	return []string{
+		fmt.Sprintf("budget: %+v", s.cfg.Budget),
+		fmt.Sprintf("beats: %+v", usualBeats()),
 		allows,
-		fmt.Sprint("gaps: ", gaps),
+		fmt.Sprint("gaps: ", gaps, ", locks: ", locks),
 		fmt.Sprint("backend: ", b.State, " ", b.Error),
 		fmt.Sprint("reads: ", b.Mode, ", ", b.Reading),
 		fmt.Sprint("sought: ", b.Sought.For, " among ", b.Sought.Among, " ", b.Sought.Counted),
@@ -205,6 +216,7 @@ func play(t *testing.T, script string, plain map[string]string) string {
 		words := strings.Fields(line)
 		if s == nil {
 			s = &scripted{watched: watchedRun(t, config(words[1:])), shown: maps.Clone(plain)}
+			s.first = s.conn.link
 		}
 		if s.step(t, words...); len(plain) == 0 {
 			maps.Copy(plain, s.shown)

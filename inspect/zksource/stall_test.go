@@ -2,7 +2,6 @@ package zksource
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"net"
 	"sync/atomic"
@@ -100,28 +99,6 @@ func (w *watched) request(sent time.Time, names ...string) *batch {
 // list answers a request for /l immediately.
 func (w *watched) list(at time.Time, names ...string) {
 	w.event(linkEvent{link: w.conn.link, at: at, kind: linkAnswered, batch: w.request(at, names...)})
-}
-
-func TestAnswerBeforeStallIsNotCurrent(t *testing.T) {
-	t.Parallel()
-	w := watchedRun(t, Config{})
-	first, lists := w.conn.link, w.request(noon, secondNode) // the holder has released; the answer reaches the socket
-	w.set(noon.Add(18 * time.Second))                        // and is read after the pause
-	w.beat()
-	w.set(w.now().Add(time.Millisecond))
-	w.event(linkEvent{link: first, at: w.now(), kind: linkAnswered, batch: lists})
-	w.event(linkEvent{link: first, at: w.now(), kind: linkFired, path: "/l/" + secondNode, what: zk.EventNodeDeleted})
-	w.event(linkEvent{link: first, at: w.now(), kind: linkLost}) // its session expired meanwhile
-	w.beat()
-	want := inspect.Gap{Backend: "zk", From: noon, Until: noon.Add(18 * time.Second)}
-	if len(w.emitted) != 1 || w.emitted[0].Gap == nil {
-		t.Fatalf("emitted %+v, want the gap alone", w.emitted)
-	}
-	must.Equal(t, *w.emitted[0].Gap, want)
-	must.True(t, w.conn.link != first, "the lost link is kept")
-	must.Equal(t, fmt.Sprint(w.conn.lost, w.conn.why), "0", "lost connections, and why")
-	must.Equal(t, w.conn.retryAt, want.Until, "retry at")
-	must.Equal(t, w.ensemble.DisturbedAt(), want.Until, "disturbed at")
 }
 
 // Reads from before a stall are reported after it, with their old dates.
