@@ -215,11 +215,10 @@ func (l *link) event(e zk.Event) {
 // zkwire.Tap.Late).
 func (l *link) keepAwake() {
 	l.awake.Go(func() {
-		beats := time.NewTicker(time.Second)
-		defer beats.Stop()
+		beats := time.Tick(time.Second)
 		for {
 			select {
-			case <-beats.C:
+			case <-beats:
 				l.tap.Sync(time.Second / 2)
 			case <-l.ctx.Done():
 				return

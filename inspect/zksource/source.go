@@ -91,10 +91,8 @@ type run struct {
 
 // loop runs until the context ends or a single pass is done.
 func (r *run) loop() {
-	beat := time.NewTicker(r.beats.poll)
-	defer beat.Stop()
+	beat := time.Tick(r.beats.poll)
 	wake := time.NewTimer(0)
-	defer wake.Stop()
 	r.tree.AddRoots()
 	for r.ctx.Err() == nil {
 		now := r.attend()
@@ -129,7 +127,7 @@ func (r *run) loop() {
 			r.identify(report)
 		case focus := <-r.focused:
 			r.refocus(focus)
-		case <-beat.C:
+		case <-beat:
 			now := r.cfg.Now()
 			if r.conn.ready && !r.cfg.Once {
 				r.tree.Poll(now)

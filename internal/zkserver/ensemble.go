@@ -209,11 +209,10 @@ func (e *Ensemble) majority() bool {
 // beat does the leader's work of half a tick: pings, followers' reports, silent members and expired
 // sessions.
 func (e *Ensemble) beat() {
-	ticks := time.NewTicker(e.cfg.TickTime / 2)
-	defer ticks.Stop()
+	ticks := time.Tick(e.cfg.TickTime / 2)
 	for {
 		select {
-		case <-ticks.C:
+		case <-ticks:
 		case <-e.done:
 			return
 		}

@@ -228,17 +228,15 @@ func (s *Server) accept() {
 
 // housekeep expires sessions on the beat and reaps containers.
 func (s *Server) housekeep() {
-	reap := time.NewTicker(s.cfg.ReapInterval)
-	defer reap.Stop()
+	reap := time.Tick(s.cfg.ReapInterval)
 	beat := time.NewTimer(0)
-	defer beat.Stop()
 	for {
 		select {
 		case <-s.done:
 			return
 		case <-beat.C:
 			beat.Reset(s.expireOverdue())
-		case <-reap.C:
+		case <-reap:
 			s.reap()
 		}
 	}
