@@ -37,19 +37,22 @@ type subject interface {
 	*inspect.Lock | *inspect.Backend | inspect.Case
 }
 
+// fires is a state about which the rule of check reports something.
 func fires[T subject](name string, about T, changes ...func(*inspect.Case)) state {
 	return state{name, present(about, changes...), true}
 }
 
+// silent is a state about which the rule of check reports nothing.
 func silent[T subject](name string, about T, changes ...func(*inspect.Case)) state {
 	return state{name, present(about, changes...), false}
 }
 
-// check runs one rule on states. It must report what testdata/states has in the file with the test's name.
+// check runs one rule on states. It must report what testdata/states has in the file with the test's name, which ends
+// with the names of the silent states.
 func check(t *testing.T, rule string, states ...state) {
 	t.Helper()
 	var page strings.Builder
-	quiet := 0
+	var quiet []string
 	for _, s := range states {
 		found := diagnose(t, rule, s.c)
 		must.Equal(t, len(found) > 0, s.fires, s.name, "fires", shown(t, found))
@@ -60,10 +63,12 @@ func check(t *testing.T, rule string, states ...state) {
 		if s.fires {
 			fmt.Fprintf(&page, "%s\n%s\n", s.name, shown(t, found))
 		} else {
-			quiet++
+			quiet = append(quiet, s.name)
 		}
 	}
-	must.True(t, quiet > 0 && quiet < len(states), quiet, "silent of", len(states), "states: both kinds are needed")
+	must.True(t, len(quiet) > 0 && len(quiet) < len(states), len(quiet), "silent of", len(states),
+		"states: both kinds are needed")
+	fmt.Fprintf(&page, "silent:\n  %s\n", strings.Join(quiet, "\n  "))
 	matches(t, "testdata/states/"+t.Name()+".txt", page.String())
 }
 

@@ -33,7 +33,7 @@ func target(kind inspect.BackendKind, states string) *inspect.Backend {
 }
 
 // Too few usable masters are critical, and just enough a warning. A master that others may reach
-// counts as usable.
+// counts as usable. Masters are + up, - down, w without writes, R a replica, o cut off from us, L loading, ? unknown.
 func TestMastersWithoutAQuorum(t *testing.T) {
 	t.Parallel()
 	named := func(topology inspect.Topology) *inspect.Backend {
@@ -41,6 +41,7 @@ func TestMastersWithoutAQuorum(t *testing.T) {
 		b.Topology = topology
 		return b
 	}
+	// Each lock is on one master.
 	apart := target(inspect.Redis, "+--")
 	apart.Spread = inspect.Spread{Masters: 3, Locks: 9, OnOne: 9, Used: 2}
 	states := []state{
