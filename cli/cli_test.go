@@ -54,6 +54,7 @@ func run(t *testing.T, args ...string) outcome {
 	return runIn(t, t.Context(), home(t), args...)
 }
 
+// runIn runs a command in this process with these variables, and returns its output and exit code.
 func runIn(t *testing.T, ctx context.Context, env map[string]string, args ...string) outcome {
 	t.Helper()
 	var stdout, stderr output
@@ -76,6 +77,7 @@ type output struct {
 	changed chan struct{} // gets a value after a write; may be nil
 }
 
+// newOutput is a buffer whose growth a test can await.
 func newOutput() *output { return &output{changed: make(chan struct{}, 1)} }
 
 func (o *output) Write(p []byte) (int, error) {

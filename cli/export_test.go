@@ -17,6 +17,7 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
+// exportingAt starts an export that ends with the test, and returns its address.
 func exportingAt(t *testing.T, env map[string]string, args ...string) (addr string) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())

@@ -202,6 +202,7 @@ func (w *brokenServer) revocable(holder, waiter *zk.Conn) (id string) {
 	return "zk:" + dir
 }
 
+// childrenInOrder lists a directory by sequence number.
 func childrenInOrder(t *testing.T, conn *zk.Conn, dir string) []string {
 	t.Helper()
 	children, _, err := conn.Children(dir)
@@ -240,6 +241,7 @@ type redisMasters struct {
 	hangs   []string
 }
 
+// startRedisMasters starts masters with a client each.
 func startRedisMasters(t *testing.T, n int) *redisMasters {
 	t.Helper()
 	h := &redisMasters{}

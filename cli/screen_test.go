@@ -56,6 +56,7 @@ func inTerminal(t *testing.T, width, height int, args ...string) *terminalRun {
 	return startInTerminal(t, width, height, exec.Command(path, args...))
 }
 
+// startInTerminal runs a program in a pseudo-terminal of this size.
 func startInTerminal(t *testing.T, width, height int, cmd *exec.Cmd) *terminalRun {
 	t.Helper()
 	cmd.Env = append(cmd.Environ(), "TERM=xterm-256color", "LANG=C.UTF-8", "LC_ALL=", "XDG_STATE_HOME="+t.TempDir(), "XDG_CONFIG_HOME="+t.TempDir())

@@ -41,6 +41,7 @@ type guarded struct {
 	bare []string
 }
 
+// redisDo runs one command on a server. It must succeed.
 func redisDo(t testing.TB, addr string, args ...string) {
 	t.Helper()
 	c := redis.NewClient(&redis.Options{Addr: addr})

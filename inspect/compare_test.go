@@ -30,6 +30,7 @@ func lockOf(t *testing.T, words string) *Lock {
 	return l
 }
 
+// queueAt is queueOf with another path.
 func queueAt(t *testing.T, path, words string) *Lock {
 	t.Helper()
 	l := queueOf(t, words)

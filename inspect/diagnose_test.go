@@ -30,6 +30,7 @@ func testRules() []Rule {
 	}
 }
 
+// rulesOf lists the rules of a lock's findings.
 func rulesOf(l *Lock) string {
 	return strings.Join(each.Of(l.Findings, func(f Finding) string { return f.Rule }), ", ")
 }

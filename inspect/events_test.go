@@ -16,6 +16,7 @@ var (
 	zkOnce = &Backend{Name: "zk", Kind: ZooKeeper, State: Connected, Mode: ModeOnce, FirstPass: true}
 )
 
+// at dates a lock's reading.
 func at(l *Lock, seconds int) *Lock {
 	l.ReadAt = now.Add(time.Duration(seconds) * time.Second)
 	return l
@@ -31,6 +32,7 @@ type applied struct {
 	asked bool // the rules, about a lock
 }
 
+// applying is an observer without sources, to which a test sends updates one by one.
 func applying(t *testing.T) *applied {
 	a := &applied{at: now, id: ID{"zk", "/l"}}
 	a.Observer = NewObserver(func() time.Time { return a.at }, script{})

@@ -41,6 +41,7 @@ type running struct {
 	done chan error
 }
 
+// runs runs an observer with one source, whose updates the test sends.
 func runs(t *testing.T, clock func() time.Time, rules ...Rule) *running {
 	src := script{make(chan Update)}
 	r := &running{NewObserver(clock, src), src.updates, nil, make(chan error, 1)}
@@ -105,6 +106,7 @@ func TestObserverJoinsClientsAndWatches(t *testing.T) {
 	must.Same(t, watchesOf(l), []Confirmation{Confirmed, Missing, Unconfirmed}, "watches after a new read")
 }
 
+// watchesOf is what is known of each waiter's watch.
 func watchesOf(l *Lock) []Confirmation {
 	return each.Of(l.Waiters, func(w Contender) Confirmation { return w.Watch })
 }

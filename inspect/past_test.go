@@ -20,6 +20,7 @@ type filmed struct {
 	turn int
 }
 
+// film is an observer whose updates are kept in past.
 func film(past *Past) *filmed {
 	f := &filmed{past: past, at: now}
 	f.Observer = NewObserver(func() time.Time { return f.at }, script{})

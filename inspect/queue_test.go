@@ -17,6 +17,7 @@ const (
 	curatorID = "_c_0c4f1b2e-9d8a-4f6f-b1f0-a7c3d5e60718-"
 )
 
+// node is a node that this session created now.
 func node(name string, session int64) Znode {
 	return Znode{Name: name, Known: true, EphemeralOwner: session, Czxid: session, Created: now}
 }
@@ -49,6 +50,7 @@ func children(t *testing.T, words string) (nodes []Znode) {
 	return nodes
 }
 
+// directoryLock is the lock of a directory, or nil.
 func directoryLock(id ID, children []Znode, readAt time.Time) *Lock {
 	l, _ := Directory{Children: children}.Lock(id, readAt)
 	return l

@@ -27,6 +27,7 @@ func (h *halfway) rules() []Rule {
 	}}
 }
 
+// secondsOn is a time after now.
 func secondsOn(n float64) time.Time { return now.Add(time.Duration(n * float64(time.Second))) }
 
 // A backend that is read once has no second read here, since its reader reads twice (see Lasting).

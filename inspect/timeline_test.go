@@ -36,6 +36,7 @@ func TestTimelines(t *testing.T) {
 // section is a part of a file, which "== TITLE" begins. The first one has no title.
 type section struct{ title, text string }
 
+// sections splits a file at its titles. The first section has none.
 func sections(t *testing.T, path string) (list []section) {
 	t.Helper()
 	for i, part := range strings.Split("\n"+string(must.Have(os.ReadFile(path))(t)), "\n== ") {

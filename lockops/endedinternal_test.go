@@ -124,6 +124,7 @@ func TestEndedWaitGetsNoNestedRead(t *testing.T) {
 	}
 }
 
+// embeddedMasters is a session on n new masters.
 func embeddedMasters(t *testing.T, n int) *RedisSession {
 	t.Helper()
 	var addrs []string

@@ -89,6 +89,7 @@ func mastersOf(k lockops.Kind, all []*servertest.Redis) []*servertest.Redis {
 	return all
 }
 
+// zkSession is a session that survives a busy machine, and ends with the test.
 func zkSession(t testing.TB, addr string, opts ...lockops.ZKOption) *lockops.ZKSession {
 	t.Helper()
 	opts = append([]lockops.ZKOption{lockops.WithSessionTimeout(20 * time.Second)}, opts...) // survives a busy machine
@@ -97,11 +98,13 @@ func zkSession(t testing.TB, addr string, opts ...lockops.ZKOption) *lockops.ZKS
 	return s
 }
 
+// redisSession is a session that survives a busy machine, and ends with the test.
 func redisSession(t testing.TB, masters ...*servertest.Redis) *lockops.RedisSession {
 	t.Helper()
 	return redisSessionAt(t, addrsOf(masters), lockops.WithRequestLimit(10*time.Second)) // busy machines connect slowly
 }
 
+// redisSessionAt is redisSession with other addresses and limits.
 func redisSessionAt(t testing.TB, addrs []string, opts ...lockops.RedisOption) *lockops.RedisSession {
 	t.Helper()
 	return redisSessionWith(t, redisOptions(addrs...), opts...)
@@ -109,6 +112,7 @@ func redisSessionAt(t testing.TB, addrs []string, opts ...lockops.RedisOption) *
 
 type masterOptions = []*redis.UniversalOptions
 
+// redisSessionWith is redisSession with logins or sentinels.
 func redisSessionWith(t testing.TB, masters masterOptions, opts ...lockops.RedisOption) *lockops.RedisSession {
 	t.Helper()
 	s := must.Have(lockops.NewRedisSession(within(t), masters, opts...))(t)
@@ -150,11 +154,13 @@ func kindMaker(t testing.TB, k lockops.Kind, s lockops.Session, name string, opt
 	return func(more ...lockops.Option) lockops.Locker { return lockOf(t, k, s, name, append(more, opts...)...) }
 }
 
+// acquire takes a lock. It must succeed within a minute.
 func acquire(t testing.TB, l lockops.Locker) *lockops.Hold {
 	t.Helper()
 	return must.Have(l.Acquire(within(t)))(t)
 }
 
+// release releases holds. Each must succeed within a minute.
 func release(t testing.TB, holds ...*lockops.Hold) {
 	t.Helper()
 	for _, h := range holds {

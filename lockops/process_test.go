@@ -61,6 +61,7 @@ type holderProcess struct {
 	lines *bufio.Scanner
 }
 
+// startHolder starts a process that takes a lock, and waits until it holds it.
 func startHolder(t testing.TB, kind, name string, ttl time.Duration, addrs ...string) *holderProcess {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run", "^TestHolderProcess$")

@@ -25,6 +25,7 @@ func redisClient(t testing.TB, m *servertest.Redis) *redis.Client {
 	return c
 }
 
+// get is a key's value, empty if it is missing.
 func get(t testing.TB, c *redis.Client, key string) string {
 	t.Helper()
 	v, err := c.Get(within(t), key).Result()

@@ -244,6 +244,7 @@ func asUser(t testing.TB, m *servertest.Redis, rights ...string) {
 	must.Succeed(t, redisClient(t, m).Do(within(t), args...).Err())
 }
 
+// userSession is a session of the user that asUser restricts.
 func userSession(t testing.TB, m *servertest.Redis) *lockops.RedisSession {
 	t.Helper()
 	return redisSessionWith(t, masterOptions{{Addrs: []string{m.Addr}, Username: "locker", Password: "secret"}})

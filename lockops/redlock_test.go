@@ -14,6 +14,7 @@ import (
 	"github.com/lockscope/lockscope/lockops"
 )
 
+// votes counts the masters that have a key.
 func votes(t testing.TB, masters []*servertest.Redis, key string) (n int) {
 	t.Helper()
 	for _, m := range masters {

@@ -220,6 +220,7 @@ func TestNewZKSessionExplainsFailure(t *testing.T) {
 	must.True(t, contains(err, "127.0.0.1:1", "refused"), err)
 }
 
+// contains reports whether an error's text has all parts.
 func contains(err error, parts ...string) bool {
 	return !slices.ContainsFunc(parts, func(p string) bool { return !strings.Contains(fmt.Sprint(err), p) })
 }

@@ -101,6 +101,7 @@ func TestLeaseBelongsToItsSession(t *testing.T) {
 	must.True(t, !s.leased(id+1, leastLease), "another session is leased")
 }
 
+// leasedSession is a session on a server of its own.
 func leasedSession(t *testing.T) *ZKSession {
 	t.Helper()
 	server := must.Have(zkserver.Start(zkserver.Config{}))(t)

@@ -149,6 +149,7 @@ func (p *partition) run(t *testing.T, e *servertest.Ensemble, timeout time.Durat
 	release(t, acquire(t, lockops.NewZKMutex(holder, path)))
 }
 
+// tokensGrow checks that the second hold has a greater token.
 func tokensGrow(t *testing.T, first, second *lockops.Hold) {
 	t.Helper()
 	before, ok := first.Token()

@@ -198,6 +198,7 @@ func TestLostWatchCostsNoTurn(t *testing.T) {
 	release(t, granted(t, got))
 }
 
+// adopted is a session on a connection of the program itself.
 func adopted(t testing.TB, addr string) (*lockops.ZKSession, *zk.Conn) {
 	t.Helper()
 	d := lockops.NewZKDialer(nil)

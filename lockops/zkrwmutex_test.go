@@ -38,10 +38,12 @@ func reentrantMaker(s *lockops.ZKSession, path string, mode byte, opts ...lockop
 	}
 }
 
+// reentrantReader is the read side of a lock WithReentry.
 func reentrantReader(s *lockops.ZKSession, path string, opts ...lockops.Option) lockops.Locker {
 	return reentrantMaker(s, path, 'r', opts...)()
 }
 
+// reentrantWriter is the write side of a lock WithReentry.
 func reentrantWriter(s *lockops.ZKSession, path string, opts ...lockops.Option) lockops.Locker {
 	return reentrantMaker(s, path, 'w', opts...)()
 }

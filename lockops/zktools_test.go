@@ -50,6 +50,7 @@ func watchedBy(t testing.TB, server *servertest.ZooKeeper, s *lockops.ZKSession)
 	return watchedBySession(t, server, s.Conn().SessionID())
 }
 
+// watchedBySession lists the paths that a session watches.
 func watchedBySession(t testing.TB, server *servertest.ZooKeeper, id int64) (paths []string) {
 	t.Helper()
 	for path, sessions := range watchers(t, server) {
@@ -60,6 +61,7 @@ func watchedBySession(t testing.TB, server *servertest.ZooKeeper, id int64) (pat
 	return paths
 }
 
+// mutexMaker makes a mutex with the options of a call still open, for mustQueue.
 func mutexMaker(s *lockops.ZKSession, path string, opts ...lockops.Option) maker {
 	return func(more ...lockops.Option) lockops.Locker {
 		return lockops.NewZKMutex(s, path, append(more, opts...)...)
@@ -70,6 +72,7 @@ type quiet struct{}
 
 func (quiet) Printf(string, ...any) {}
 
+// becomeEmpty waits until a directory has no nodes.
 func becomeEmpty(t testing.TB, server *servertest.ZooKeeper, dir string) {
 	t.Helper()
 	must.Become(t, dir+" is empty", func() bool { return len(children(t, server, dir)) == 0 })
@@ -104,6 +107,7 @@ func (p *proxy) asked() []int32 {
 	return ops
 }
 
+// startProxy starts a proxy that can cut, delay and drop a client's traffic.
 func startProxy(t testing.TB, server string) *proxy {
 	t.Helper()
 	l := must.Have(net.Listen("tcp", "127.0.0.1:0"))(t)

@@ -58,6 +58,7 @@ func atFinding(t *testing.T, release func(string) (act.Releaser, bool), locks []
 	return m
 }
 
+// armed are the options of a program that may write.
 func armed(release func(string) (act.Releaser, bool)) Options {
 	return Options{Release: release, Armed: true, Arm: func(bool) error { return nil }}
 }

@@ -47,6 +47,7 @@ func troubledBackends(t testing.TB) *inspect.Snapshot {
 	return fixture.ObservedOf(t, inspect.Update{Backend: zk, Sessions: fixture.SessionTable(fixture.Ann, fixture.Bob)}, inspect.Update{Backend: redis})
 }
 
+// inTroubledBackends opens the list of backends, all in trouble.
 func inTroubledBackends(t *testing.T, o Options, w, h int) *Model {
 	return inBackends(t, o, w, h, troubledBackends(t))
 }

@@ -279,6 +279,7 @@ func TestSeekCancelsPreviousLookup(t *testing.T) {
 	wantText(t, r.Model, "0:55 of 1:00, only 0:10 of its history read", "worker-11 ")
 }
 
+// twoScenes are the scenes of a short demonstration.
 func twoScenes() []Scene {
 	return []Scene{
 		{Title: "first", Text: "look at invoices", Lock: inspect.ID{Backend: "redis", Path: "lock:invoices"}},

@@ -220,6 +220,7 @@ type fakeLab struct {
 	runs   []*fakeRun
 }
 
+// newFakeLab is a lab whose hold a test can end.
 func newFakeLab() *fakeLab {
 	f := &fakeLab{counts: make(map[string]int)}
 	f.held = &fakeHeld{lab: f, deadline: fixture.In(8 * time.Second)}

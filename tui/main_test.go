@@ -75,6 +75,7 @@ func snapshotOf(list ...*inspect.Lock) *inspect.Snapshot {
 // deliver sends a snapshot as the feed does.
 func deliver(m *Model, s *inspect.Snapshot) { send(m, snapshotArrivedMsg{snapshot: s}) }
 
+// send sends messages, and returns the command of the last one.
 func send(m *Model, msgs ...tea.Msg) (cmd tea.Cmd) {
 	for _, msg := range msgs {
 		_, cmd = m.Update(msg)

@@ -198,6 +198,7 @@ func unfairPlay(t *testing.T, o Options, width, height int) *play {
 	return p
 }
 
+// startOfPlay is a lock with a holder and one waiter.
 func startOfPlay() *inspect.Lock {
 	holder := fixture.Znode(100, "worker-1", 150*time.Second, nil, 0)
 	first := fixture.Znode(101, "worker-2", 135*time.Second, &holder, inspect.Confirmed)

@@ -60,6 +60,7 @@ func (f *fakeReleaser) only(t *testing.T) act.Request {
 	return f.requests[0]
 }
 
+// newFakeReleaser previews and executes the release of fixture.Orders.
 func newFakeReleaser() *fakeReleaser {
 	l := fixture.Orders()
 	seen, next := l.Holders[0], l.Waiters[0]

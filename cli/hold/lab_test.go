@@ -25,6 +25,7 @@ import (
 // redisProbe notices within a second that its pool was closed while the server is down.
 var redisProbe = goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial")
 
+// labOn is a Lab on these targets, without a configuration.
 func labOn(t *testing.T, urls ...string) *Lab {
 	t.Helper()
 	targets := must.Have(connect.ParseTargets(urls))(t)

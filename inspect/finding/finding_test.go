@@ -102,6 +102,7 @@ func matches(t *testing.T, file, text string) {
 	must.NoDiff(t, cmp.Diff(string(want), text), file, "(run with -update to accept)")
 }
 
+// diagnose returns what one rule finds.
 func diagnose[T subject](t *testing.T, name string, about T) []inspect.Finding {
 	t.Helper()
 	c := present(about)
@@ -223,6 +224,7 @@ func everything(text string) (cases []inspect.Case, backend *inspect.Backend) {
 	return cases, backend
 }
 
+// findingsIn returns what all rules find in these cases and backends.
 func findingsIn(cases []inspect.Case, backend *inspect.Backend) (found []inspect.Finding) {
 	ensemble := &inspect.Backend{Kind: inspect.ZooKeeper, Servers: slices.Clone(backend.Servers)}
 	for i := range ensemble.Servers {

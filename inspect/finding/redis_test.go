@@ -18,6 +18,7 @@ func fair(changes ...func(*inspect.Lock)) *inspect.Lock {
 	return with(l, changes...)
 }
 
+// deadAt makes a waiter dead.
 func deadAt(i int) func(*inspect.Lock) { return func(l *inspect.Lock) { l.Waiters[i].Dead = true } }
 
 // The history says that keys live for a minute, so a key with a minute left was just set.

@@ -43,6 +43,7 @@ func queue(library string, n int) *inspect.Lock {
 // "f" a foreign value. The values expire in a minute.
 func votes(masters string) *inspect.Lock { return votesFor(masters, time.Minute) }
 
+// votesFor is votes with another TTL.
 func votesFor(masters string, ttl time.Duration) *inspect.Lock {
 	list := make([]inspect.Vote, len(masters))
 	for i, m := range masters {
@@ -73,6 +74,7 @@ func history(changes ...func(*inspect.History)) *inspect.History {
 	return h
 }
 
+// with changes a lock and returns it.
 func with(l *inspect.Lock, changes ...func(*inspect.Lock)) *inspect.Lock {
 	for _, change := range changes {
 		change(l)
@@ -94,6 +96,7 @@ func holder(change func(*inspect.Contender)) func(*inspect.Lock) {
 	return func(l *inspect.Lock) { change(&l.Holders[0]) }
 }
 
+// heldSince dates the first holder's grant.
 func heldSince(d time.Duration) func(*inspect.Lock) {
 	return holder(func(h *inspect.Contender) { h.HeldSince = now.Add(-d) })
 }

@@ -138,6 +138,7 @@ func programs(t *testing.T, store string) []program {
 	return all
 }
 
+// readProgram reads the comments of a program's file.
 func readProgram(t *testing.T, file string) program {
 	t.Helper()
 	p := program{file: file, packages: map[string][]string{}, locks: map[string]string{}, store: "redis"}

@@ -59,10 +59,12 @@ func masters(addr string) []*redis.UniversalOptions {
 	return connect.Target{Service: connect.RedisMasters, Servers: []string{addr}}.RedisOptions(nil)
 }
 
+// redisSource reads one master. Its timeout is short, as some servers hang.
 func redisSource(name, addr string, once bool) inspect.Source {
 	return redissource.New(redissource.Config{Backend: name, Masters: masters(addr), Once: once, Timeout: 2 * time.Second})
 }
 
+// zkSource reads one server. Its timeout is short, as some servers hang.
 func zkSource(name, addr string, once bool) inspect.Source {
 	return zksource.New(zksource.Config{Backend: name, Servers: []string{addr}, Once: once, Timeout: 3 * time.Second})
 }
@@ -70,6 +72,7 @@ func zkSource(name, addr string, once bool) inspect.Source {
 // honest has one server of each kind, with a held lock.
 type honest struct{ redis, zk string }
 
+// startHonest starts honest servers with a lock on each.
 func startHonest(t *testing.T) honest {
 	t.Helper()
 	r := servertest.StartEmbeddedRedis(t)
@@ -278,6 +281,7 @@ func greets(words ...int32) servertest.Answer {
 	}
 }
 
+// words32 encodes numbers as ZooKeeper does.
 func words32(words ...int32) (b []byte) {
 	for _, w := range words {
 		b = binary.BigEndian.AppendUint32(b, uint32(w))

@@ -88,6 +88,7 @@ func TestQueueOrderSurvivesTheCountersWrap(t *testing.T) {
 	}
 }
 
+// entries is a queue of these modes, r for a reader.
 func entries(modes string) []Entry {
 	es := make([]Entry, len(modes))
 	for i, m := range modes {

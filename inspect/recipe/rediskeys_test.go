@@ -131,6 +131,7 @@ func TestDecodeStringsOfOtherLibraries(t *testing.T) {
 	}
 }
 
+// hash is a hash of pairs of a field and its value.
 func hash(fields ...string) Value {
 	v := Value{Type: TypeHash}
 	for i := 0; i+1 < len(fields); i += 2 {
@@ -139,6 +140,7 @@ func hash(fields ...string) Value {
 	return v
 }
 
+// zset is a sorted set whose members have the same score.
 func zset(score float64, members ...string) Value {
 	v := Value{Type: TypeZSet}
 	for _, m := range members {
@@ -255,6 +257,7 @@ func TestOurWaitersBelongToOneLock(t *testing.T) {
 	}
 }
 
+// requested reports whether a lock's helper key is read.
 func requested(k Keys, key string) bool {
 	return slices.ContainsFunc(Queries(k), func(q Query) bool { return q.Key == key })
 }

@@ -75,6 +75,7 @@ func page(r Record) string {
 	return short.Replace(strings.Join(lines, "; "))
 }
 
+// subscribed is a channel with n subscribers.
 func subscribed(n int) Value { return Value{Type: TypeChannel, Subscribers: n} }
 
 // onReplica is a channel to whose subscribers on a replica a reader has no access, as in Redisson's

@@ -56,6 +56,7 @@ func child(name string, session int64, data string) found {
 	return found{sequentialName, Possible}
 }
 
+// text is the recipe of a string.
 func text(key, value string) found {
 	t := DecodeToken(key, value)
 	return found{t.Recipe, t.Confidence}
@@ -77,6 +78,7 @@ func forever(v Value) Value { v.NoExpiry = true; return v }
 
 func plain(s string) Value { return Value{Type: TypeString, Text: s} }
 
+// alone is the recipe of a node without siblings.
 func alone(dir, data string, ephemeral bool) found {
 	s, _ := ReadSingle(dir+"/node", []byte(data), ephemeral, true)
 	return found{s.Recipe, s.Confidence}

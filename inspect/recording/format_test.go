@@ -102,6 +102,7 @@ func playOne(t *testing.T, file []byte) inspect.Update {
 	return played[0]
 }
 
+// played returns the updates of a recording, which must be whole.
 func played(t *testing.T, file []byte, options ...Option) (list []inspect.Update) {
 	t.Helper()
 	r := Read(time.Now, bytes.NewReader(file), options...)

@@ -97,6 +97,7 @@ func final(t *testing.T, clock func() time.Time, sources ...inspect.Source) stri
 
 func fixed() time.Time { return now.Add(2 * time.Second) }
 
+// record records sources until they end.
 func record(t *testing.T, sources ...inspect.Source) []byte {
 	t.Helper()
 	var file bytes.Buffer

@@ -81,6 +81,7 @@ func TestRecordingsKeepGaps(t *testing.T) {
 	}
 }
 
+// document is a snapshot's JSON, without what a recording does not keep.
 func document(t *testing.T, s *inspect.Snapshot) string {
 	t.Helper()
 	text := must.Have(json.Marshal(jsonform.Snapshot(s)))(t)

@@ -89,6 +89,7 @@ func changeOf(n int, at time.Time) inspect.Update {
 	}}}
 }
 
+// finderOf opens a recording until the test ends.
 func finderOf(tb testing.TB, path string) *Finder {
 	tb.Helper()
 	f := must.Have(NewFinder(path))(tb)

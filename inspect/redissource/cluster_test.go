@@ -19,6 +19,7 @@ import (
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
+// keyOn returns a key in a slot of this node.
 func keyOn(t *testing.T, c *redis.ClusterClient, n *servertest.Redis) (key string, slot int64) {
 	t.Helper()
 	ctx := context.Background()

@@ -75,6 +75,7 @@ func replicaOf(t *testing.T, m *servertest.Redis, key string) *servertest.Redis 
 	return replica
 }
 
+// unseenOf is why an aspect is unknown on a server, and what to do; empty if it is known.
 func unseenOf(list []inspect.Unseen, aspect inspect.Aspect, where string) string {
 	for _, u := range list {
 		if u.Aspect == aspect && u.Where == where {

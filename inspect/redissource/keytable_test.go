@@ -43,14 +43,17 @@ func (b testedTable) read(key string, now time.Time, votes ...inspect.Vote) *ins
 	return l
 }
 
+// held is a master's vote for a value with this TTL left.
 func held(master int, value inspect.Untrusted, left time.Duration, now time.Time) inspect.Vote {
 	v := absent(master)
 	v.Present, v.Value, v.ExpiresAt = true, value, now.Add(left)
 	return v
 }
 
+// absent is the vote of a master without the key.
 func absent(master int) inspect.Vote { return inspect.Vote{Addr: fmt.Sprintf("m%d", master), Up: true} }
 
+// foreign is the vote of a master with a key of another type.
 func foreign(master int, kind inspect.Untrusted) inspect.Vote {
 	return inspect.Vote{Addr: fmt.Sprintf("m%d", master), Up: true, Present: true, Foreign: true, Value: kind}
 }

@@ -25,6 +25,7 @@ func rulesOf(l *inspect.Lock) map[string]inspect.Severity {
 	return found
 }
 
+// keysOf lists the keys of a snapshot's locks.
 func keysOf(s *inspect.Snapshot) (keys []string) {
 	for l := range s.Locks() {
 		keys = append(keys, l.ID.Path)

@@ -37,6 +37,7 @@ func awaitPass(v *sourcetest.View, push bool) {
 	})
 }
 
+// awaitPush waits for the first pass, and until all masters push.
 func awaitPush(v *sourcetest.View) { awaitPass(v, true) }
 
 // watchPushed watches masters, and waits until all of them push and the first pass is done.

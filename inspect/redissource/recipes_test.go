@@ -62,6 +62,7 @@ func states(t *testing.T) (all []written) {
 	return all
 }
 
+// named fills in a lock's name and the clients' tokens.
 func named(s, name string) string {
 	return strings.NewReplacer(
 		"NAME", name, "DIGEST", digest(name), "GUID-A", guid, "GUID-B", guidB, "UUID-A", uuidA, "UUID-B", uuidB,

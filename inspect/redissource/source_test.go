@@ -119,6 +119,7 @@ func eachRedis(t *testing.T, n int, f func(t *testing.T, masters []*servertest.R
 	})
 }
 
+// set writes a key. A TTL of 0 means none.
 func set(t *testing.T, r *servertest.Redis, key, value string, ttl time.Duration) {
 	t.Helper()
 	must.Succeed(t, r.Client(t).Set(context.Background(), key, value, ttl).Err())

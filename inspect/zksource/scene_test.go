@@ -59,12 +59,14 @@ func onReal(t *testing.T, lines ...string) *scene {
 	return onServer(t, servertest.StartZooKeeper(t, lines...))
 }
 
+// onServer is a scene at the root of a server.
 func onServer(t *testing.T, zks *servertest.ZooKeeper) *scene {
 	t.Helper()
 	conn := servertest.ConnectZooKeeper(t, zks.Addr, 10*time.Second)
 	return &scene{t: t, zks: zks, conn: conn, cfg: zksource.Config{Backend: "zk", Servers: []string{zks.Addr}}}
 }
 
+// inDirectory is a scene in a directory of its own.
 func inDirectory(t *testing.T, zks *servertest.ZooKeeper) *scene {
 	t.Helper()
 	s := onServer(t, zks)

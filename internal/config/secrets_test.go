@@ -13,6 +13,7 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
+// none is an environment without variables.
 func none(string) string { return "" }
 
 func secretFile(t *testing.T, text string, mode os.FileMode) string {

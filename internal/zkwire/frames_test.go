@@ -114,6 +114,7 @@ func words(numbers ...int32) (b []byte) {
 	return b
 }
 
+// frame encodes numbers as a frame.
 func frame(numbers ...int32) []byte {
 	return jute.AppendBuffer(nil, words(numbers...))
 }
@@ -188,6 +189,7 @@ func FuzzTap(f *testing.F) {
 	})
 }
 
+// lastAck is when the server last acknowledged the session.
 func lastAck(tap *Tap) time.Time {
 	_, _, at := tap.Lease()
 	return at

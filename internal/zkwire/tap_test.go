@@ -75,6 +75,7 @@ func (c *client) awaitEvent(what string, is func(zk.Event) bool) {
 // send sends requests of our own in the client's session and waits for all replies.
 func (c *client) send(requests ...Request) []Reply { return sendIn(c.tap, c.SessionID(), requests...) }
 
+// sendIn sends requests in a session's name.
 func sendIn(tap *Tap, session int64, requests ...Request) []Reply {
 	replies := make([]Reply, len(requests))
 	var all sync.WaitGroup

@@ -117,6 +117,7 @@ func openTest(t *testing.T, path, profile string) *Audit {
 	return a
 }
 
+// readWhole reads a trail, which must be whole.
 func readWhole(t *testing.T, path string) Trail {
 	t.Helper()
 	return must.Have(ReadTrail(path))(t)

@@ -23,6 +23,7 @@ import (
 	"github.com/lockscope/lockscope/internal/zkserver"
 )
 
+// openAudit opens an audit trail in a new file.
 func openAudit(t *testing.T) (*Audit, string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "state", "audit.jsonl")
@@ -58,6 +59,7 @@ func eachOwnZooKeeper(t *testing.T, f func(t *testing.T, server *servertest.ZooK
 	t.Run("real", func(t *testing.T) { f(t, servertest.StartZooKeeper(t)) })
 }
 
+// onMaster is a releaser on one master.
 func onMaster(t *testing.T, client redis.UniversalClient, addr string) *Redis {
 	t.Helper()
 	audit, _ := openAudit(t)
@@ -97,6 +99,7 @@ func confirmed(t *testing.T, r Releaser, request Request) Preview {
 	return p
 }
 
+// auditLines reads the lines of an audit file.
 func auditLines(t *testing.T, path string) []map[string]any {
 	t.Helper()
 	f := must.Have(os.Open(path))(t)
@@ -110,6 +113,7 @@ func auditLines(t *testing.T, path string) []map[string]any {
 	return lines
 }
 
+// connectZooKeeper is a connection that ends with the test.
 func connectZooKeeper(t *testing.T, addr string) *zk.Conn {
 	t.Helper()
 	return servertest.ConnectZooKeeper(t, addr, 30*time.Second)

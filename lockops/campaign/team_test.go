@@ -44,6 +44,7 @@ type process struct {
 
 const crewSize = 3
 
+// startTeam starts worker processes.
 func startTeam(t *testing.T, cfg Config, dir string) *team {
 	t.Helper()
 	crew := &team{cfg: cfg, dir: dir, killed: map[int]int64{}}

@@ -48,8 +48,10 @@ type fakeMember struct {
 	asked  uint64 // 3 to connect
 }
 
+// fifo lets the first waiter in.
 func fifo([]*fakeMember) int { return 0 }
 
+// lifo lets the last waiter in.
 func lifo(waiting []*fakeMember) int { return len(waiting) - 1 }
 
 func (a *fakeTarget) Describe() Description {
