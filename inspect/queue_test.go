@@ -134,8 +134,8 @@ func TestOtherChildrenAreNamed(t *testing.T) {
 	must.True(t, !l.Waiters[0].Persistent && l.Waiters[1].Persistent, "persistent", l.Waiters)
 }
 
-// Sequential nodes of different sessions may be a registry of services. Only a session's watch on another's node shows
-// that it queues.
+// Sequential nodes of different sessions may be a registry of services. Only a session's watch on
+// another's node shows that it queues.
 func TestUnwatchedSequentialNodesStayUnconfirmed(t *testing.T) {
 	const first, second = "/services/s-0000000000", "/services/s-0000000001"
 	unknown := []Confirmation{Unconfirmed, Unconfirmed}

@@ -35,8 +35,8 @@ func get(t testing.TB, c *redis.Client, key string) string {
 	return v
 }
 
-// neverTwoHolders runs n contenders that acquire the lock k times each, and checks that only one holds it
-// at a time.
+// neverTwoHolders runs n contenders that acquire the lock k times each, and checks that only one
+// holds it at a time.
 func neverTwoHolders(t *testing.T, n, k int, locker func(i int) lockops.Locker, held func(h *lockops.Hold)) {
 	t.Helper()
 	var inside atomic.Int32
@@ -59,8 +59,9 @@ func neverTwoHolders(t *testing.T, n, k int, locker func(i int) lockops.Locker, 
 	all.Wait()
 }
 
-// A lock has one holder at a time. On one Redis each holder's token is larger than the one before, and a Redlock has
-// none. A fair lock's deadline is left out, since at first it is only one heartbeat away.
+// A lock has one holder at a time. On one Redis each holder's token is larger than the one before,
+// and a Redlock has none. A fair lock's deadline is left out, since at first it is only one
+// heartbeat away.
 func TestRedisLocksAreExclusive(t *testing.T) {
 	eachRedis(t, 5, func(t *testing.T, masters []*servertest.Redis, key string) {
 		for _, kind := range redisKinds {

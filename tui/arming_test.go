@@ -12,8 +12,8 @@ import (
 	"github.com/lockscope/lockscope/tui/internal/fixture"
 )
 
-// optionsArming returns the options of a program whose user can allow writing, unless err refuses it. asked lists the
-// arguments of Arm: true allows writing, false forbids it again.
+// optionsArming returns the options of a program whose user can allow writing, unless err refuses
+// it. asked lists the arguments of Arm: true allows writing, false forbids it again.
 func optionsArming(f *fakeReleaser, err error, asked *[]bool) Options {
 	return Options{Release: f.of, Lab: newFakeLab(), Arm: func(on bool) error {
 		*asked = append(*asked, on)

@@ -171,7 +171,8 @@ func receives(t *testing.T, m *Model, msg tea.Msg, texts ...string) {
 	wantText(t, m, texts...)
 }
 
-// keysRun presses keys, runs their command, which must exist, and checks that texts are on the screen.
+// keysRun presses keys, runs their command, which must exist, and checks that texts are on the
+// screen.
 func keysRun(t *testing.T, m *Model, keys string, texts ...string) {
 	t.Helper()
 	run(t, m, press(m, strings.Fields(keys)...))

@@ -47,8 +47,8 @@ func silent[T subject](name string, about T, changes ...func(*inspect.Case)) sta
 	return state{name, present(about, changes...), false}
 }
 
-// check runs one rule on states. It must report what testdata/states has in the file with the test's name, which ends
-// with the names of the silent states.
+// check runs one rule on states. It must report what testdata/states has in the file with the
+// test's name, which ends with the names of the silent states.
 func check(t *testing.T, rule string, states ...state) {
 	t.Helper()
 	var page strings.Builder

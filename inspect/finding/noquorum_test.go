@@ -33,7 +33,8 @@ func target(kind inspect.BackendKind, states string) *inspect.Backend {
 }
 
 // Too few usable masters are critical, and just enough a warning. A master that others may reach
-// counts as usable. Masters are + up, - down, w without writes, R a replica, o cut off from us, L loading, ? unknown.
+// counts as usable. Masters are + up, - down, w without writes, R a replica, o cut off from us, L
+// loading, ? unknown.
 func TestMastersWithoutAQuorum(t *testing.T) {
 	t.Parallel()
 	named := func(topology inspect.Topology) *inspect.Backend {

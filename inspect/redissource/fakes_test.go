@@ -29,8 +29,8 @@ func answers(m *servertest.Redis, answer func(c *server.Peer, command string) bo
 	})
 }
 
-// A key is read when its master pushes it, and all keys after a flush. A master that pushes more than the budget allows
-// is polled instead.
+// A key is read when its master pushes it, and all keys after a flush. A master that pushes more
+// than the budget allows is polled instead.
 func TestTrackedKeysAreReadWhenPushed(t *testing.T) {
 	t.Parallel()
 	var tracking atomic.Pointer[server.Peer]

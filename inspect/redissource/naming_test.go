@@ -60,8 +60,8 @@ func TestOnlyLockNamesMakeLocks(t *testing.T) {
 	}
 }
 
-// A key that the operator names is a lock, and so are all keys that match a pattern. Without a lock's name or an
-// owner's value, a match of everything is no reason to warn of a missing TTL.
+// A key that the operator names is a lock, and so are all keys that match a pattern. Without a
+// lock's name or an owner's value, a match of everything is no reason to warn of a missing TTL.
 func TestOperatorNamedKeyIsALock(t *testing.T) {
 	t.Parallel()
 	m := servertest.StartEmbeddedRedis(t)

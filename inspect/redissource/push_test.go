@@ -22,8 +22,8 @@ import (
 
 const slowTick = time.Hour
 
-// onlyPushes is a configuration that reads nothing after the first pass but what a master pushes: all polls are an hour
-// apart.
+// onlyPushes is a configuration that reads nothing after the first pass but what a master pushes:
+// all polls are an hour apart.
 func onlyPushes(masters ...*servertest.Redis) redissource.Config {
 	cfg := config(masters...)
 	cfg.Tick, cfg.Budget.ScanEvery, cfg.Match = slowTick, slowTick, []string{"lock:*"}

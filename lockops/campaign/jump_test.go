@@ -15,8 +15,8 @@ import (
 	"github.com/lockscope/lockscope/lockops"
 )
 
-// onFakeClock runs f in a synctest bubble with an ensemble. Waits take no time there, and durations depend only on the
-// code. session makes a session on one member, which ends with the test.
+// onFakeClock runs f in a synctest bubble with an ensemble. Waits take no time there, and durations
+// depend only on the code. session makes a session on one member, which ends with the test.
 func onFakeClock(t *testing.T,
 	f func(t *testing.T, e *zkserver.Ensemble, n *network, session func(addr string) *lockops.ZKSession),
 ) {
