@@ -98,9 +98,8 @@ func (a *asking) deaf(t *testing.T) {
 		_, err := a.conn.Set(dir+"/"+a.node(t, dir, 0), []byte{}, -1)
 		must.Be(t, err, nil)
 	}
-	if _, r := a.perform(t, deaf); r.Asked || r.Reason != Changed {
-		t.Errorf("written to meanwhile: %+v", r)
-	}
+	_, r = a.perform(t, deaf)
+	must.True(t, !r.Asked && r.Reason == Changed, "written to meanwhile:", r)
 	interrupted, interrupt := context.WithCancel(t.Context())
 	defer interrupt()
 	cut := onEnsemble(t, &watchedZK{a.conn, interrupt}, a.server.Addr)
@@ -122,9 +121,9 @@ func (a *asking) others(t *testing.T) {
 		must.Succeed(t, err)
 		p, r := a.perform(t, a.request(dir, name))
 		must.True(t, !r.Asked && r.Reason == Unsupported && p.Detail != "", kind, r)
-		if after, _, err := a.conn.Get(dir + "/" + name); err != nil || string(after) != string(before) || string(after) == recipe.CuratorRevoke {
-			t.Errorf("%s: its data is %q, %v", kind, after, err)
-		}
+		after, _, err := a.conn.Get(dir + "/" + name)
+		must.True(t, err == nil && string(after) == string(before) && string(after) != recipe.CuratorRevoke,
+			kind, "has the data", string(after), err)
 	}
 }
 

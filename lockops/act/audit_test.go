@@ -50,9 +50,8 @@ func TestAuditSurvivesLinksAndCutLines(t *testing.T) {
 	must.True(t, err != nil, "no error for a last line that cannot be read")
 	text := must.Have(os.ReadFile(path))(t)
 	lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
-	if len(lines) != 3 || !strings.Contains(lines[0], "zk:/first") || !strings.HasPrefix(lines[2], "{") || !strings.Contains(lines[2], "zk:/second") {
-		t.Errorf("audit file:\n%s", text)
-	}
+	must.True(t, len(lines) == 3 && strings.Contains(lines[0], "zk:/first") && strings.HasPrefix(lines[2], "{") &&
+		strings.Contains(lines[2], "zk:/second"), "audit file:", string(text))
 }
 
 // Each line names the backend and its chroot or database.
@@ -184,9 +183,8 @@ func TestProgramsShareATrail(t *testing.T) {
 		})
 	}
 	writing.Wait()
-	if trail := readWhole(t, path); len(trail.Records) != 2*each || len(trail.Breaks) != 0 {
-		t.Errorf("%d records, breaks %+v", len(trail.Records), trail.Breaks)
-	}
+	trail := readWhole(t, path)
+	must.True(t, len(trail.Records) == 2*each && len(trail.Breaks) == 0, len(trail.Records), "records", trail.Breaks)
 }
 
 // The last line of an action decides its outcome.
