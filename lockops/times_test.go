@@ -3,7 +3,6 @@ package lockops
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"testing"
 	"time"
@@ -43,19 +42,6 @@ func TestSilentMastersRestLonger(t *testing.T) {
 		m.record(context.DeadlineExceeded)
 		must.Equal(t, max(0, m.breakerOpenUntil.Sub(now)).Milliseconds(), want, "ms of rest after", failures+1)
 	}
-}
-
-func TestContentionIsRememberedBriefly(t *testing.T) {
-	t.Parallel()
-	var r recently
-	now, later := time.Now(), time.Now().Add(time.Hour)
-	r.mark(lockKey{}, now)
-	must.True(t, r.is(lockKey{}, now.Add(99*time.Millisecond)), "forgotten after 99 ms")
-	must.True(t, !r.is(lockKey{}, now.Add(100*time.Millisecond)), "remembered after 100 ms")
-	for i := range 64 {
-		r.mark(lockKey{name: fmt.Sprint(i)}, later)
-	}
-	must.Equal(t, len(r.at), 64, "locks, once the old one was swept out")
 }
 
 // A master younger than the TTL does not vote, unless the others are as young.

@@ -182,21 +182,6 @@ func TestFiguresFollowFromTheSteps(t *testing.T) {
 	}
 }
 
-func TestShorterWaitsAreNotLongest(t *testing.T) {
-	t.Parallel()
-	for _, steps := range []string{"0 comes 1, 1 comes 2, 0 gets, 1 fails", "0 comes 1, 0 fails, 1 comes 2, 1 fails"} {
-		s := newStory(1, "ww")
-		s.tell(t, steps)
-		must.Equal(t, s.longestBy, 0, "longest waiter after", steps)
-	}
-	s := newStory(1, "ww")
-	s.tell(t, "0 queues")
-	for range maxPast + 1 {
-		s.tell(t, "1 comes 7, 1 gets, 1 gives")
-	}
-	must.Equal(t, len(s.past), 4096, "past grants kept")
-}
-
 func TestStuckCountsOnlyServerWaits(t *testing.T) {
 	t.Parallel()
 	s := newStory(1, "ww")
