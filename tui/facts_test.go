@@ -204,8 +204,7 @@ func TestClearedFindingsAreListed(t *testing.T) {
 func TestClearedFindingsShownInAnyWindow(t *testing.T) {
 	for _, size := range sizes {
 		fine := func() *inspect.Snapshot {
-			locks := []*inspect.Lock{fixture.FreeLock()}
-			return inspect.NewSnapshot(fixture.Noon, fixture.Backends()[:1], locks)
+			return inspect.NewSnapshot(fixture.Noon, fixture.Backends()[:1], []*inspect.Lock{fixture.FreeLock()})
 		}
 		m := model(t, Options{}, size.width, size.height, fine())
 		cleared := fine()
