@@ -79,7 +79,7 @@ func TestWatchesDistinguishQueueFromRegistry(t *testing.T) {
 	}{
 		"each the one before": {map[string][]int64{"11": {12}, "12": {13}}, recipe.Likely},
 		"one of them":         {map[string][]int64{"12": {13}}, recipe.Likely},
-		"nobody":              {nil, recipe.Possible},
+		"no client":           {nil, recipe.Possible},
 		"all watch all":       {map[string][]int64{"11": {12, 13}, "12": {11, 13}, "13": {11, 12}}, recipe.Possible},
 		"others watch them":   {map[string][]int64{"11": {77}, "12": {77}}, recipe.Possible},
 		"itself":              {map[string][]int64{"12": {12}}, recipe.Possible},

@@ -212,7 +212,7 @@ func TestCustomHoldsFollowTheirMaker(t *testing.T) {
 	h, _ = lockops.NewHold(t.Context(), "l", lockops.Custom{Release: fail})
 	_, ok = h.Token()
 	_, dated := h.Deadline()
-	must.True(t, !ok && !dated, "a token or a deadline that nobody gave")
+	must.True(t, !ok && !dated, "a token or a deadline that was not given")
 	must.Be(t, h.Extend(within(t)), nil)
 	must.Be(t, h.Release(within(t)), reason)
 }

@@ -110,7 +110,7 @@ func TestAcquireAllowsWriting(t *testing.T) {
 	must.Same(t, asked, []bool{true}, "asked")
 	press(m, "H", "/", "locks/orders", "enter")
 	keysRun(t, m, "x", "Preview only (read-only). w allows this one action.") // another client's lock
-	run(t, m, send(m, press(m, "w")()))                                       // w allows it, which leads to another command
+	run(t, m, send(m, press(m, "w")()))
 	wantText(t, m, "Type the path")
 	keysShow(t, m, "esc L", "OWN LOCKS", "HOLDING 1")
 	keysSettle(t, m, "r", "READ-ONLY", "released zk:/locks/orders")

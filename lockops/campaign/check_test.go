@@ -76,7 +76,7 @@ func TestChecksFindPlantedFaults(t *testing.T) {
 		{"lost and reported in time", logs{lost(1, 0, 140, 1), second}, ""},
 		{"reported late by a stopped process", logs{lostLate, {stall}, second}, ""},
 		{"reported long after its process resumed", logs{lost(1, 0, 600, 1), {stall}, second}, "two holders"},
-		{"reported late, another process stopped", logs{lost(2, 0, 300, 1), {stall}, released(3, 150, 200, 2)}, "two holders"},
+		{"reported late, another was stopped", logs{lost(2, 0, 300, 1), {stall}, released(3, 150, 200, 2)}, "two holders"},
 		{"reported late, and forced", logs{lostLate, {forced}, second}, ""},
 		{"reported late, another was forced", logs{lostLate, {ofAnother}, second}, "two holders"},
 		{"forced while the report of its grant was delayed", logs{early, {stood, forced}, slow}, ""},

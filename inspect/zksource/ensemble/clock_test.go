@@ -145,7 +145,7 @@ func TestDeposedLeaderServiceTimeIsIgnored(t *testing.T) {
 	}
 }
 
-// If all servers' clocks agree, every transaction can be dated, whoever led. A new leader has another clock.
+// If all clocks agree, every transaction can be dated under any leader. A new leader has another clock.
 func TestClocksThatAgreeDateEverything(t *testing.T) {
 	t.Parallel()
 	right, off := follows(), follows()
