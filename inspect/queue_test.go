@@ -84,7 +84,8 @@ func TestDirectoriesOfLocks(t *testing.T) {
 	}
 }
 
-// A directory that counts its creations proves that the server gave a number. So does the order of creation.
+// The server gave no number that is above the count of creations (0: unknown), or that is out of the order of
+// creation. Such nodes are no lock, unless only one library writes such names.
 func TestNumbersThatNoServerGave(t *testing.T) {
 	for _, tt := range []struct {
 		nodes   string
@@ -98,8 +99,8 @@ func TestNumbersThatNoServerGave(t *testing.T) {
 		{"KAZOO__lock__#8080/1", 2, "kazoo mutex held certain: 1"},
 		{"web--2147483648/1", 1 << 31, "sequential mutex held possible: 1"},
 		{"web--2147483648/1", 1<<31 - 1, "none"},
-		{"web-#1/5@5 web-#2/4@4", 0, "none"}, // the later number was created first
-		{"web-#1/5@5 api-#1/4@4", 0, "sequential mutex contended possible: 4 < 5"},
+		{"web-#1/5@5 web-#2/4@4", 0, "none"},                                       // the later number was created first
+		{"web-#1/5@5 api-#1/4@4", 0, "sequential mutex contended possible: 4 < 5"}, // equal numbers have no order
 	} {
 		l, _ := Directory{Children: children(t, tt.nodes), Created: tt.created}.Lock(ID{"zk", "/l"}, now)
 		must.Equal(t, outline(l), tt.want, tt.nodes, "of", tt.created)

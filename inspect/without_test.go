@@ -9,7 +9,7 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-// named returns a queue of these sessions in any order.
+// named returns a lock whose queue has these sessions, the holder first.
 func named(t *testing.T, path, sessions string) *Lock {
 	t.Helper()
 	var words []string
@@ -33,7 +33,7 @@ func TestRightReleaseEndsDeadlock(t *testing.T) {
 		name      string
 		locks     []string // as PATH: SESSIONS
 		gone      int      // the place of a contender of /a
-		now, then bool
+		now, then bool     // a deadlock now, and once the contender left and the next one holds /a
 	}{
 		{"two owners", []string{"/a: 11 12", "/b: 12 11"}, 0, true, false},
 		{"its waiter goes", []string{"/a: 11 12", "/b: 12 11"}, 1, true, false},
@@ -52,8 +52,8 @@ func TestRightReleaseEndsDeadlock(t *testing.T) {
 		before := outline(a)
 		is, then := s.DeadlockWithout(a.ID, slices.Collect(a.Contenders())[tt.gone])
 		must.True(t, is == tt.now && then == tt.then, tt.name, is, "then", then)
-		must.Equal(t, outline(a), before, tt.name, "in the same snapshot")
-		must.Equal(t, a.Holders[0].State, Holding, tt.name, "in the same snapshot")
+		must.Equal(t, outline(a), before, tt.name, "changed by the question")
+		must.Equal(t, a.Holders[0].State, Holding, tt.name, "changed by the question")
 	}
 	is, then := NewSnapshot(now, nil, nil).DeadlockWithout(ID{"zk", "/a"}, &Contender{})
 	must.True(t, !is && !then, "a deadlock of a missing lock")

@@ -99,7 +99,7 @@ func (m *RedisFairMutex) wait(
 // nextBeat returns the time to the next heartbeat: short enough that two of three may be lost, and
 // no later than the holder's TTL ends.
 func (m *RedisFairMutex) nextBeat(pttl time.Duration) time.Duration {
-	wait := m.beat*2/5 + rand.N(m.beat*3/10)
+	wait := m.beat*2/5 + rand.N(m.beat/4)
 	if pttl >= 0 {
 		wait = min(wait, pttl+time.Millisecond)
 	}

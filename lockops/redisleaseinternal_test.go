@@ -82,7 +82,7 @@ func TestAHoldIsRenewedOnWaking(t *testing.T) {
 }
 
 // The machine is suspended past the deadline while the extension is under way.
-func TestSuspensionDuringExtendLosesHold(t *testing.T) {
+func TestSuspensionDuringExtendIsReported(t *testing.T) {
 	t.Parallel()
 	s := newRedisSession(nil)
 	defer s.Close()

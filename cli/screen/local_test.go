@@ -53,7 +53,7 @@ func TestLocalServersAreRecognisedByReply(t *testing.T) {
 	}
 }
 
-func TestLocalServersAreOffered(t *testing.T) {
+func TestRealServersAnswerProbes(t *testing.T) {
 	t.Parallel()
 	probes := localProbes()
 	redis, zookeeper := servertest.StartEmbeddedRedis(t), servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})

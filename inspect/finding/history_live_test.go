@@ -97,7 +97,8 @@ func (w *watched) renew(times int, ttl, every time.Duration) {
 
 const first = "0c4f1b2e-9d8a-4f6f-b1f0-a7c3d5e60718:1"
 
-func TestARealWatchdogStops(t *testing.T) {
+// A key that is no longer renewed as before is reported while it lasts.
+func TestStoppedRenewalIsFoundLive(t *testing.T) {
 	t.Parallel()
 	servertest.Slow(t)
 	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
@@ -115,7 +116,8 @@ func TestARealWatchdogStops(t *testing.T) {
 	})
 }
 
-func TestARealWatchdogOutlivesItsWork(t *testing.T) {
+// A key renewed for longer than 8 s while another client waits is reported, until it expires.
+func TestZombieRenewalIsFoundLive(t *testing.T) {
 	t.Parallel()
 	servertest.Slow(t)
 	servertest.EachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis) {
@@ -132,7 +134,7 @@ func TestARealWatchdogOutlivesItsWork(t *testing.T) {
 		}
 		w.renew(24, 12*time.Second, 300*time.Millisecond)
 		w.awaitLock("zombie-renewal", func(l *inspect.Lock) bool { return w.has(l, "zombie-renewal") })
-		// Its process is restarted, as advised, so the key is no longer renewed.
+		// No more renewals, as after a restart of its process.
 		w.awaitLock("expired without the finding", func(l *inspect.Lock) bool { return l.State == inspect.StateFree && !w.has(l, "zombie-renewal") })
 	})
 }

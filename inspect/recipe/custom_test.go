@@ -40,7 +40,7 @@ func TestBadCustomRecipesAreExplained(t *testing.T) {
 		{"etcd", "", Patterns{Lock: "x"}, "zookeeper, redis"},
 		{"redis", "latch", Patterns{Lock: "x"}, "mutex, rw"},
 		{"redis", "", Patterns{}, "missing pattern lock"},
-		{"redis", "", Patterns{Lock: "("}, "pattern lock"},
+		{"redis", "", Patterns{Lock: "("}, "pattern lock: "},
 		{"redis", "", Patterns{Lock: "x", Contender: "(?P<hots>x)"}, `"hots"`},
 		{"redis", "", Patterns{Lock: "x", Data: "x"}, "znodes"},
 		{"redis", "", Patterns{Lock: "x", Confidence: "sure"}, `"sure"`},

@@ -7,7 +7,7 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-func TestReadEachRecipesNames(t *testing.T) {
+func TestNamesRevealTheRecipe(t *testing.T) {
 	const lock, election, lease = Plain, Candidate, Lease
 	for _, tt := range []struct {
 		name, recipe string
@@ -105,7 +105,7 @@ func sameNumber(es []Entry) []Entry {
 	return es
 }
 
-func TestBlockerAndBlockedBelow(t *testing.T) {
+func TestWhoBlocksWhom(t *testing.T) {
 	curator, _ := QueueByName("curator")
 	kazoo, _ := QueueByName("kazoo")
 	for _, tt := range []struct {
@@ -113,7 +113,7 @@ func TestBlockerAndBlockedBelow(t *testing.T) {
 		q       Queue
 		entries []Entry
 		want    []int // the blocker of each entry
-		blocks  []int
+		blocks  []int // how many each entry blocks, directly or through others
 	}{
 		{"three writers", curator, entries("www"), []int{-1, 0, 1}, []int{2, 1, 0}},
 		{"kazoo's writers", kazoo, entries("www"), []int{-1, 0, 1}, []int{2, 1, 0}},
@@ -126,6 +126,7 @@ func TestBlockerAndBlockedBelow(t *testing.T) {
 		{"a writer behind readers", curator, entries("rrw"), []int{-1, -1, 1}, []int{1, 1, 0}},
 		{"kazoo's writer behind readers", kazoo, entries("rrw"), []int{-1, -1, 1}, []int{1, 1, 0}},
 		{"permits", curator, []Entry{{Role: Lease}, {Role: Lease, Sequence: 1}}, []int{-1, -1}, []int{0, 0}},
+		// A client that holds the write lock may also read: in Curator at once, in kazoo under the write's number.
 		{"its own", curator, rw("wrwr", 1, 1, 2, 3), []int{-1, -1, 1, 0}, []int{2, 2, 1, 0}},
 		{"behind another write", curator, rw("wwr", 1, 2, 1), []int{-1, 0, -1}, []int{1, 0, 0}},
 		{"another's", curator, rw("wr", 1, 2), []int{-1, 0}, []int{1, 0}},

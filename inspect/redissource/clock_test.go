@@ -53,6 +53,7 @@ func TestServersClockDatesFairWaiters(t *testing.T) {
 		waiter := v.Held.Claims[1]
 		must.True(t, !waiter.Dead, "dead with", rules)
 		must.Equal(t, waiter.Since.IsZero(), unknown, "the start of its wait is unknown with", rules)
+		must.True(t, unknown || time.Since(waiter.Since) < 30*time.Minute, "waits since", waiter.Since, "with", rules)
 		missing := slices.ContainsFunc(v.Unseen, func(u inspect.Unseen) bool {
 			return u.Read == "TIME" && u.Right == "+time"
 		})

@@ -83,7 +83,7 @@ func TestSortedMatchesPlainSlice(t *testing.T) {
 	for step := range 20_000 {
 		n := r.IntN(5000)
 		at, found := slices.BinarySearch(want, n)
-		if r.IntN(100) < 20+60*(step/10_000) {
+		if r.IntN(100) < 20+60*(step/10_000) { // it grows in the first half, and shrinks in the second
 			must.Equal(t, s.remove(n), found, "removed", n)
 			if found {
 				want = slices.Delete(want, at, at+1)

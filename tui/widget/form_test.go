@@ -92,8 +92,8 @@ func TestFieldsAreTypedInto(t *testing.T) {
 	}
 }
 
-// The buttons or esc close a form. Enter moves from a row to the button, and presses it.
-func TestFormsAskRowByRow(t *testing.T) {
+// Enter in any row presses the form's own button. Cancel and esc close the form.
+func TestFormKeys(t *testing.T) {
 	f := &Form{Button: "Go", Rows: []FormRow{
 		{Label: "Name", Typed: NewField("a")}, {Label: "Why", Off: "not asked"}, {Label: "Kind", Choices: []string{"x", "y", "z"}},
 	}}

@@ -62,7 +62,7 @@ func TestLinesFit(t *testing.T) {
 	}
 }
 
-// Render fills the width of the table, and over changes the whole row.
+// Render fills the width of the table; "over" restyles the whole row.
 func TestRowsAreFilled(t *testing.T) {
 	l := words("ab", "", "cd")
 	bold := func(theme.Style) theme.Style { return theme.Style{}.Bold() }
