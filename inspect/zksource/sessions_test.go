@@ -133,7 +133,6 @@ func (s *scene) watchPatiently() watching {
 // lateEvent removes the holder during a silence, which it ends. The event then follows a gap.
 func lateEvent(v watching, s *scene, held string, end func()) {
 	s.t.Helper()
-	cut := time.Now()
 	s.remove(held)
 	removed := time.Now()
 	over := time.NewTimer(zkwire.MaxLag + 300*time.Millisecond) // the silence under test
@@ -142,8 +141,8 @@ func lateEvent(v watching, s *scene, held string, end func()) {
 	v.awaitWaiters("/l", 0)
 	v.Peek(func() {
 		gap := v.Gap
-		if gap == nil || gap.From.After(cut) || gap.Until.Before(removed.Add(zkwire.MaxLag)) {
-			s.t.Fatalf("gap %+v; cut at %v", gap, cut)
+		if gap == nil || gap.From.After(removed) || gap.Until.Before(removed.Add(zkwire.MaxLag)) {
+			s.t.Fatalf("gap %+v; removed by %v", gap, removed)
 		}
 		at := v.Locks["/l"].ReadAt
 		must.True(s.t, !at.Before(gap.Until), "read at", at, "blind until", gap.Until)
