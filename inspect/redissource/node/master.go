@@ -113,10 +113,13 @@ func (m *Master) do(ctx context.Context, request func(context.Context, redis.Uni
 		}
 		asked := m.now()
 		err = request(ctx, client)
-		if err == nil || redisreply.Is(err) {
+		switch {
+		case errors.Is(err, errNothingSent):
+			return nil
+		case err == nil || redisreply.Is(err):
 			m.took(m.now().Sub(asked))
-		} else if !m.borrowed {
-			err = m.drop(client, err)
+		case !m.borrowed:
+			return m.drop(client, err)
 		}
 		return err
 	})
@@ -127,8 +130,16 @@ func (m *Master) doKeys(ctx context.Context, request func(context.Context, redis
 	if m.keys == nil {
 		return m.do(ctx, request)
 	}
-	return m.inTurn(ctx, func(ctx context.Context) error { return request(ctx, m.keys) })
+	return m.inTurn(ctx, func(ctx context.Context) error {
+		if err := request(ctx, m.keys); !errors.Is(err, errNothingSent) {
+			return err
+		}
+		return nil
+	})
 }
+
+// errNothingSent is what an empty pipeline returns: it says nothing about the way to the server.
+var errNothingSent = errors.New("nothing was sent")
 
 // pipelined sends the commands that fill queues, if any, in one round trip. An error means that the
 // server cannot be read.
@@ -147,7 +158,7 @@ func pipeline(
 	return func(ctx context.Context, c redis.UniversalClient) error {
 		p := c.Pipeline()
 		if fill(ctx, p); p.Len() == 0 {
-			return nil
+			return errNothingSent
 		}
 		cmds, err := p.Exec(ctx)
 		return failed(err, cmds)

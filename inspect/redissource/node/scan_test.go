@@ -1,11 +1,13 @@
 package node
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/alicebob/miniredis/v2/server"
+	"github.com/redis/go-redis/v9"
 
 	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
@@ -94,6 +96,15 @@ func TestScanPauseFollowsQuickestAnswer(t *testing.T) {
 			t.Errorf("%s: %v, want %v", name, got, tt.want)
 		}
 	}
+}
+
+// The way to a server is the time of its fastest answer. An empty pipeline gets none.
+func TestEmptyPipelineMeasuresNothing(t *testing.T) {
+	m := testMaster(t, at(servertest.StartEmbeddedRedis(t).Addr))
+	must.Be(t, m.pipelined(t.Context(), func(context.Context, redis.Pipeliner) {}), nil)
+	must.Equal(t, m.way(), 0, "the way after an empty pipeline")
+	must.Be(t, m.pipelined(t.Context(), func(ctx context.Context, p redis.Pipeliner) { p.Ping(ctx) }), nil)
+	must.True(t, m.way() > 0, "the way is unknown after an answer")
 }
 
 func TestPrefixesDoNotOverlap(t *testing.T) {
