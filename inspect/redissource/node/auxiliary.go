@@ -69,7 +69,7 @@ func (m *Master) readCounts(r *keyReading, counts map[string]channelValue, count
 		}
 		if counts == nil { // the client is for a whole cluster
 			r.put(query.Key, recipe.Value{Type: recipe.TypeChannel, Unknown: true})
-			r.vote.Unseen = append(r.vote.Unseen, inspect.Unseen{
+			r.note(inspect.Unseen{
 				Aspect: aspectOf(query.Feeds), Where: m.Address(), Read: "PUBSUB NUMSUB",
 				Reason: "each node of a cluster counts its own subscribers",
 			})

@@ -64,9 +64,13 @@ func (m *Master) newReadings(keys []string, once bool) []*keyReading {
 	return readings
 }
 
-// miss notes, once, that something related to the lock's key could not be read.
+// miss notes that something related to the lock's key could not be read.
 func (r *keyReading) miss(m *Master, aspect inspect.Aspect, cmd redis.Cmder, key string) {
-	u := m.miss(aspect, cmd, rightFor(cmd, helperPattern(key, r.keys.Key)))
+	r.note(m.miss(aspect, cmd, rightFor(cmd, helperPattern(key, r.keys.Key))))
+}
+
+// note adds what could not be read, once.
+func (r *keyReading) note(u inspect.Unseen) {
 	if !slices.Contains(r.vote.Unseen, u) {
 		r.vote.Unseen = append(r.vote.Unseen, u)
 	}
