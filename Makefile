@@ -27,8 +27,8 @@ INLINED := runtime internal/runtime/... bytes strings unicode/utf8 github.com/ch
 QUICK := -ldflags='-w -s' -gcflags='all=-l -dwarf=false' $(foreach package,$(INLINED),-gcflags='$(package)=-dwarf=false')
 RACING := $(RACE) -ldflags='-w -s' -gcflags='all=-dwarf=false'
 
-# Compilers and tests collect garbage less often: they take up to 3 GB of memory.
-test test-all: export GOGC := 400
+# Linters, compilers and tests collect garbage less often: they take up to 3 GB of memory.
+lint test test-all: export GOGC := 400
 
 .PHONY: test
 test: ## the tests on servers inside the program: nothing to install
