@@ -370,3 +370,12 @@ func TestEveryConnectionTypeToleratesSlowLinks(t *testing.T) {
 		}
 	}
 }
+
+// With one master, the error is that of the master; a majority is not mentioned.
+func TestNewRedisSessionExplainsFailure(t *testing.T) {
+	t.Parallel()
+	_, err := lockops.NewRedisSession(within(t), redisOptions("127.0.0.1:1"))
+	must.Be(t, err, lockops.ErrNoQuorum)
+	must.True(t, contains(err, "127.0.0.1:1", "refused"), err)
+	must.True(t, !contains(err, lockops.ErrNoQuorum.Error()), err)
+}
