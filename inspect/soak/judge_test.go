@@ -275,8 +275,9 @@ var allowed = map[string]map[string]time.Duration{
 	"isolate zookeeper": {"no-quorum": late},
 	// A holder that loses its lock in a failover no longer renews the key.
 	"failover": {"renewal-stopped": ttl + late},
-	// The observer notices one silent master after another.
+	// The observer notices the loss of one server after another.
 	"blind observer": {"no-quorum": late},
+	"cut observer":   {"no-quorum": late},
 	// See poll.
 	"three of five":   {"thin-margin": late},
 	"split votes":     {"split-quorum": late},
