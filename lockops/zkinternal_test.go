@@ -132,7 +132,9 @@ func TestOnlyLaterEntriesAreDropped(t *testing.T) {
 // A contender is behind a stranger, unless their numbers show that it came first.
 func TestStrangersMayComeFirst(t *testing.T) {
 	t.Parallel()
-	for stranger, behind := range map[string]bool{"x": true, "lock-0000000006": false, "lock-0000000005": false, "lock-0000000004": true} {
+	for stranger, behind := range map[string]bool{
+		"x": true, "lock-0000000006": false, "lock-0000000005": false, "lock-0000000004": true,
+	} {
 		c := &contender{node: node{path: "/q/lock-0000000005"}}
 		must.Equal(t, c.behind(&RecipeError{Child: stranger}), behind, "behind", stranger)
 	}

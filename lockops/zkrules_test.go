@@ -93,9 +93,9 @@ func TestZ22_ReadersAreGrantedTogether(t *testing.T) {
 	w := acquire(t, reentrantWriter(s, "/lock"))
 	behind := make(chan lockops.Queue, 100)
 	var waiting []<-chan acquired
-	told := lockops.OnBehind(func(q lockops.Queue) { behind <- q })
+	onBehind := lockops.OnBehind(func(q lockops.Queue) { behind <- q })
 	for range 5 {
-		_, got := mustQueue(t, within(t), reentrantMaker(s, "/lock", 'r', told))
+		_, got := mustQueue(t, within(t), reentrantMaker(s, "/lock", 'r', onBehind))
 		waiting = append(waiting, got)
 	}
 	release(t, w)

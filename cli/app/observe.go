@@ -108,8 +108,8 @@ func (a *App) LookAgain(ctx context.Context, s Setup, before *inspect.Snapshot) 
 }
 
 func (a *App) lookWith(ctx context.Context, observer *inspect.Observer) (*inspect.Snapshot, error) {
-	// A look mostly waits for servers, so more frequent collections take little time. They save 20 of 195 MB for 100,000
-	// contenders.
+	// A look mostly waits for servers, so more frequent collections take little time. With 100,000
+	// contenders, they save 20 of 195 MB.
 	defer debug.SetGCPercent(debug.SetGCPercent(70))
 	if err := a.observeOnce(ctx, observer); err != nil {
 		return nil, err

@@ -24,7 +24,8 @@ import (
 )
 
 var (
-	fuzzFor  = flag.Duration("lies.for", 0, "the `DURATION` of TestMutatedConversations; 0: a second, or one minute in make test-all")
+	fuzzFor = flag.Duration("lies.for", 0,
+		"the `DURATION` of TestMutatedConversations; 0: a second, in make test-all a minute")
 	fuzzSeed = flag.Uint64("lies.seed", 0, "`SEED` of its first round; 0: a random one")
 )
 

@@ -17,7 +17,8 @@ func TestTopologyReadSkipsClosedNode(t *testing.T) {
 	closed := must.Have(net.Listen("tcp", "127.0.0.1:0"))(t)
 	addr := closed.Addr().String()
 	closed.Close()
-	gone := node.New(addr, redis.UniversalOptions{Addrs: []string{addr}}, node.Settings{Timeout: time.Minute, Now: time.Now})
+	settings := node.Settings{Timeout: time.Minute, Now: time.Now}
+	gone := node.New(addr, redis.UniversalOptions{Addrs: []string{addr}}, settings)
 	defer gone.Close()
 	_, err := readTopology(t.Context(), []*node.Master{gone, gone})
 	const why = "master ADDR: connection refused"

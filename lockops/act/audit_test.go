@@ -341,11 +341,13 @@ func TestBulkActionsStopAtFailures(t *testing.T) {
 		tried    bool
 		done     bool
 	}{
-		"released":    {fixed{Preview{Seen: seen}, Result{Released: true}, nil}, "<nil>", true, true},
-		"a TTL":       {fixed{Preview{Seen: seen}, Result{Set: true}, nil}, "<nil>", true, true},
-		"let go":      {fixed{Preview{Seen: seen}, Result{Asked: true, LetGo: true}, nil}, "<nil>", true, true},
-		"not let go":  {fixed{Preview{Seen: seen}, Result{Asked: true}, nil}, "<nil>", true, false},
-		"refused":     {fixed{Preview{Seen: seen, Refused: Gone, Detail: "why"}, Result{Released: true}, nil}, "<nil>", false, false},
+		"released":   {fixed{Preview{Seen: seen}, Result{Released: true}, nil}, "<nil>", true, true},
+		"a TTL":      {fixed{Preview{Seen: seen}, Result{Set: true}, nil}, "<nil>", true, true},
+		"let go":     {fixed{Preview{Seen: seen}, Result{Asked: true, LetGo: true}, nil}, "<nil>", true, true},
+		"not let go": {fixed{Preview{Seen: seen}, Result{Asked: true}, nil}, "<nil>", true, false},
+		"refused": {
+			fixed{Preview{Seen: seen, Refused: Gone, Detail: "why"}, Result{Released: true}, nil}, "<nil>", false, false,
+		},
 		"unreachable": {fixed{err: broken}, "zk:/a: broken", true, false},
 		"no Releaser": {nil, "zk:/a: its backend cannot be written to", false, false},
 	} {

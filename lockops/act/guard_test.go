@@ -214,7 +214,7 @@ func TestStoppedMasterRemovesNothingLater(t *testing.T) {
 	must.True(t, err != nil && !result.Released, "result", result, err)
 	server.Resume(t)
 	must.Succeed(t, clients[0].Ping(t.Context()).Err())
-	must.Equal(t, clients[0].Exists(t.Context(), "lock:a").Val(), 1, "keys, after the operator was told that they stay")
+	must.Equal(t, clients[0].Exists(t.Context(), "lock:a").Val(), 1, "keys left, as the result said")
 }
 
 // A sync before each list makes the release read the leader's state.
