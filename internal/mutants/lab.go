@@ -138,10 +138,10 @@ func build(ctx context.Context, program, overlay, pkg string) ([]byte, error) {
 		"-ldflags=-s -w", pkg).CombinedOutput()
 }
 
-// test runs a mutant's tests in their package's directory; one that hangs has not passed.
+// test runs a mutant's tests in their package's directory, as many at once as make test; one that hangs has not passed.
 func test(ctx context.Context, program string, m *mutant) (passed bool, out []byte, err error) {
-	cmd := exec.CommandContext(ctx, program, "-test.failfast", "-test.timeout", m.limit.String(), "-test.run",
-		m.pattern())
+	cmd := exec.CommandContext(ctx, program, "-test.failfast", "-test.parallel", "8", "-test.timeout", m.limit.String(),
+		"-test.run", m.pattern())
 	cmd.Dir = m.pkg
 	out, err = cmd.CombinedOutput()
 	var exit *exec.ExitError
