@@ -21,6 +21,8 @@ build: ## build the program as bin/lockscope
 SIDE_BY_SIDE := -p 20 -parallel 8
 # These are started first, so that none of them is left at the end.
 SLOWEST := ./tui ./cli ./inspect/zksource ./lockops ./inspect/lies ./inspect/redissource ./inspect/finding
+# And these, when real servers and long tests are on.
+LONG := ./lockops/campaign ./inspect/foreign ./lockops/act ./inspect/wild ./inspect/soak
 # Compiling takes longest, and half as long without what only a debugger reads and without inlining.
 # These few run so often that inlining pays.
 INLINED := runtime internal/runtime/... bytes strings unicode/utf8 github.com/charmbracelet/x/ansi/... github.com/clipperhouse/...
@@ -40,7 +42,7 @@ test: ## the tests on servers inside the program: nothing to install
 test-all: export LOCKSCOPE_REAL := $(or $(LOCKSCOPE_REAL),installed)
 test-all: export LOCKSCOPE_LONG := 1
 test-all: test ## all tests: real servers (LOCKSCOPE_REAL=require: fail where they are missing), long ones, races
-	$(GO) test -vet=off $(RACING) -p 3 -parallel 4 -timeout 20m $(SLOWEST) ./lockops/campaign ./...
+	$(GO) test -vet=off $(RACING) -p 5 -parallel 4 -timeout 20m $(SLOWEST) $(LONG) ./...
 	@# The race detector finds races of go-zookeeper itself in these.
 	$(GO) test -vet=off $(QUICK) -run 'TestCancellationIsNotAFailure|TestReadersAndWritersExcludeEachOther' ./inspect/zksource ./lockops
 	$(GO) test -vet=off $(RACING) -tags failpoints -run TestFailpoint_ ./lockops/campaign
@@ -81,7 +83,7 @@ soak: ## hunt the locks with faults on real servers: make soak D=6h SEED=7 TARGE
 
 .PHONY: soak-look
 soak-look: ## watch servers on which nothing is wrong and everything happens, with faults: make soak-look D=1h SEED=7
-	LOCKSCOPE_REAL=require $(GO) test -count=1 -timeout 0 -v -run TestSoak ./inspect/soak -args -soak.d $(D) -soak.seed $(SEED)
+	LOCKSCOPE_REAL=require $(GO) test $(QUICK) -count=1 -timeout 0 -v -run TestSoak ./inspect/soak -args -soak.d $(D) -soak.seed $(SEED)
 
 .PHONY: soak-reconnects
 soak-reconnects: ## break the connections to each kind of server 1,000 times: nothing may be left
@@ -103,12 +105,13 @@ bench-peers: ## one table of our locks next to their peers, on real servers (5 m
 
 .PHONY: lint
 lint: ## vet, tidy modules, formatting and staticcheck; golangci-lint where it is installed
-	$(GO) vet ./... && $(GO) mod tidy -diff
-	$(GO) vet -tags failpoints ./internal/failpoint ./lockops/...
-	cd bench && $(GO) vet . && $(GO) mod tidy -diff
-	cd screenshots && $(GO) vet . && $(GO) mod tidy -diff
+	@# All is compiled as for the race detector, so that test-all does not compile it again.
+	$(GO) vet $(RACING) ./... && $(GO) mod tidy -diff
+	$(GO) vet $(RACING) -tags failpoints ./internal/failpoint ./lockops/...
+	cd bench && $(GO) vet $(RACING) . && $(GO) mod tidy -diff
+	cd screenshots && $(GO) vet $(RACING) . && $(GO) mod tidy -diff
 	@unformatted=$$($(TOOL) gofumpt -l .); test -z "$$unformatted" || { echo "not gofumpt'ed:"; echo "$$unformatted"; exit 1; }
-	$(TOOL) staticcheck ./...
+	GOFLAGS="$$GOFLAGS $(RACE) -gcflags=all=-dwarf=false" $$($(TOOL) -n staticcheck) ./...
 	@if command -v golangci-lint >/dev/null; then golangci-lint run; else echo 'golangci-lint is not installed: CI runs it'; fi
 
 .PHONY: vuln
