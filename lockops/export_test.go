@@ -2,6 +2,7 @@ package lockops
 
 import (
 	"os"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -28,4 +29,11 @@ func AnyRedis(t testing.TB) *servertest.Redis {
 		return servertest.StartEmbeddedRedis(t)
 	}
 	return servertest.StartRedis(t)
+}
+
+// ClockAhead makes a session's clock run ahead of the machine's.
+func ClockAhead(ahead *atomic.Int64) ZKOption {
+	return func(o *zkOptions) {
+		o.clock.now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
+	}
 }

@@ -190,10 +190,7 @@ func TestHoldEndsBySessionClock(t *testing.T) {
 	server := must.Have(zkserver.Start(zkserver.Config{}))(t)
 	defer func() { _ = server.Close() }()
 	var ahead atomic.Int64
-	s, err := NewZKSession(t.Context(), []string{server.Addr()}, func(o *zkOptions) {
-		o.clock.now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
-	})
-	must.Succeed(t, err)
+	s := must.Have(NewZKSession(t.Context(), []string{server.Addr()}, ClockAhead(&ahead)))(t)
 	defer s.Close()
 	h := must.Have(NewZKMutex(s, "/lock").Acquire(t.Context()))(t)
 	id, timeout := s.tap.Session()
@@ -207,6 +204,17 @@ func TestHoldEndsBySessionClock(t *testing.T) {
 	}
 	<-h.Context().Done()
 	must.Be(t, context.Cause(h.Context()), errSilence, "cause")
+}
+
+// Heartbeats are sent only for the holds that a session lists. A released hold is not listed.
+func TestNoHeartbeatsWithoutAHold(t *testing.T) {
+	t.Parallel()
+	s := leasedSession(t)
+	listed := func() int { return len(s.held.begin(s.clock.now(), true)) }
+	h := must.Have(NewZKMutex(s, "/lock").Acquire(t.Context()))(t)
+	must.Equal(t, listed(), 1, "holds with heartbeats")
+	must.Succeed(t, h.Release(t.Context()))
+	must.Equal(t, listed(), 0, "holds with heartbeats after the release")
 }
 
 // A request that was not written completely is repeated, so that a failed delete request leaves no
