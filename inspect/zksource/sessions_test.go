@@ -97,29 +97,27 @@ func TestEndIsUncertainWithoutSessions(t *testing.T) {
 	})
 }
 
-// A hung server delays the session table, but its age follows the other server's answer. A release
-// in the meantime is not mistaken for the expiry of a silent session.
-func TestReleaseDuringServerHangIsSeen(t *testing.T) {
-	s := onEmbedded(t, zkserver.Config{}).as(8 * time.Second)
-	held := s.queue("/l", "a")[0]
+// A hung server delays the session table, but not its date. Otherwise living sessions would look
+// silent, and their releases like expiries.
+func TestHungServerDoesNotAgeSessions(t *testing.T) {
+	s := onEmbedded(t, zkserver.Config{})
 	hung := servertest.StartWire(t, s.zks.Addr) // accepts connections and never answers
 	hung.Stop()
 	s.cfg.Servers = append(s.cfg.Servers, hung.Addr())
-	o := s.follow("/l")
-	session := func(s *inspect.Snapshot) inspect.Session {
-		session, _ := s.Session(s.Lock(o.id), &s.Lock(o.id).Holders[0])
-		return session
-	}
-	o.await("the holder's session", func(s *inspect.Snapshot) bool {
-		return session(s).Timeout == 8*time.Second && !session(s).LastContact.IsZero()
-	})
-	last := session(o.seen).LastContact
-	o.await("an overdue session table", func(s *inspect.Snapshot) bool {
-		return time.Since(session(s).LastContact) > session(s).Timeout
-	})
-	s.remove(held)
-	e := o.onlyEvent()
-	must.Equal(t, e.Kind, inspect.EventReleased, time.Since(last), "after its last contact", e)
+	const least = time.Second // of the 3 s that the hung server gets: on a busy machine, the other is late, too
+	var age time.Duration
+	tables := 0
+	ctx, stop := context.WithTimeout(t.Context(), sourcetest.Limit)
+	defer stop()
+	must.Succeed(t, zksource.NewHasty(s.cfg).Run(ctx, func(u inspect.Update) {
+		if u.Sessions != nil {
+			age, tables = max(age, time.Since(u.SessionsAt)), tables+1
+			if age >= least || tables == 3 {
+				stop()
+			}
+		}
+	}))
+	must.True(t, age >= least, "the oldest of", tables, "session tables came after", age)
 }
 
 // watchPatiently watches a lock /l that has a waiter, with a session that outlives silences.
