@@ -92,7 +92,11 @@ func (p *Past) Add(s *Snapshot) {
 		}
 	}
 	before := p.last
-	retire := func(id ID) { p.retire(id, before.Lock(id), own.TakenAt) }
+	retire := func(id ID) {
+		if was := before.Lock(id); !onlyListed(was, own.Lock(id)) {
+			p.retire(id, was, own.TakenAt)
+		}
+	}
 	own.locks.differing(&before.locks, func(page) {}, func(l *Lock) { retire(l.ID) }, retire)
 	p.recordState(before, &own)
 	p.last = &own
@@ -103,6 +107,21 @@ func (p *Past) Add(s *Snapshot) {
 	if p.bytes > p.budget {
 		p.thin()
 	}
+}
+
+// onlyListed reports whether a contender had only been listed and has been read since. The new version, which has
+// its owner, covers that time as well.
+func onlyListed(was, is *Lock) bool {
+	if was == nil || is == nil {
+		return false
+	}
+	for c := range was.Contenders() {
+		if c.Czxid == 0 {
+			now, _ := is.Contender(c.Name)
+			return now.Czxid != 0
+		}
+	}
+	return false
 }
 
 // retire keeps a version with the time until which it was true. It skips a version that

@@ -110,6 +110,23 @@ func TestChangesWithinStepAreMerged(t *testing.T) {
 }
 
 // A busy lock does not displace the versions of a quiet one, and the past stays within its budget.
+func TestListedVersionsTakeNoRoom(t *testing.T) {
+	f := film(NewPast(0, time.Second, 1<<30))
+	listed, read := curatorLock(1, 0), curatorLock(1, 0)
+	for c := range listed.Contenders() {
+		c.Czxid, c.Owner = 0, Owner{}
+	}
+	f.receive(Update{Put: []*Lock{listed}})
+	before := f.past.Bytes()
+	came := f.at
+	f.at = f.at.Add(time.Minute)
+	f.receive(Update{Put: []*Lock{read}})
+	must.Equal(t, f.past.Bytes(), before, "bytes after the owners were read")
+	s, _ := f.past.At(came)
+	session := s.Lock(read.ID).Holders[0].Owner.Session
+	must.Equal(t, session, read.Holders[0].Owner.Session, "session of the holder, when listed")
+}
+
 func TestNoisyLockLeavesQuietHistoryAlone(t *testing.T) {
 	const budget = 1 << 20
 	f := film(NewPast(10*time.Minute, 100*time.Millisecond, budget))
