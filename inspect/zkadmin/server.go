@@ -202,6 +202,9 @@ func query[T any](
 	}
 	if s.cfg.Addr != "" && ctx.Err() == nil {
 		text, err := s.word(ctx, word)
+		if brokeOff(err) && ctx.Err() == nil {
+			text, err = s.word(ctx, word)
+		}
 		if err == nil {
 			var answer T
 			if answer, err = parseText(text); err == nil {
@@ -307,6 +310,12 @@ func (s *Server) word(ctx context.Context, word string) (string, error) {
 		return "", ErrNoQuorum
 	}
 	return text, nil
+}
+
+// brokeOff reports whether a connection broke after it was made, for which the network or a proxy may be the cause.
+func brokeOff(err error) bool {
+	var broken *net.OpError
+	return errors.As(err, &broken) && broken.Op != "dial" && !broken.Timeout()
 }
 
 func (s *Server) dial(ctx context.Context) (net.Conn, error) {

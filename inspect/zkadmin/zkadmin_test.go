@@ -11,6 +11,7 @@ import (
 	"reflect"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -91,6 +92,26 @@ func speak(t *testing.T, text string) string {
 	t.Cleanup(func() { l.Close(); <-done })
 	return l.Addr().String()
 }
+
+func TestBrokenConnectionIsTriedAgain(t *testing.T) {
+	addr, first := speak(t, "1 connections watching 2 paths\nTotal watches:3\n"), true
+	dial := func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := new(net.Dialer).DialContext(ctx, network, addr)
+		if first && err == nil {
+			conn, first = broken{conn}, false
+		}
+		return conn, err
+	}
+	ctx, s := asking(t, Config{Addr: addr, Dial: dial}, time.Minute)
+	watches, err := s.WatchSummary(ctx)
+	must.Succeed(t, err)
+	must.Equal(t, watches.Watches, 3, "watches")
+}
+
+// broken is a connection that its server resets.
+type broken struct{ net.Conn }
+
+func (broken) Read([]byte) (int, error) { return 0, &net.OpError{Op: "read", Err: syscall.ECONNRESET} }
 
 func TestDisallowedWordsReturnTheirErrors(t *testing.T) {
 	ctx, s := asking(t, Config{Addr: speak(t, "cons is not executed because it is not in the whitelist.\n")}, time.Minute)
