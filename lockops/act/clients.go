@@ -373,7 +373,7 @@ func (r *Redis) endClient(ctx context.Context, p ClientPreview) (ClientResult, e
 	}
 	for _, c := range after {
 		for _, was := range result.Ended {
-			if c.Server == was.Server && c.ID > was.ID && c.Name != "" && c.Name == was.Name && !stillThere(now, c) {
+			if c.Server == was.Server && c.Name != "" && c.Name == was.Name && !stillThere(now, c) {
 				result.Again = append(result.Again, c)
 			}
 		}

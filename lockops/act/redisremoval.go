@@ -114,7 +114,6 @@ func removalOf(l *inspect.Lock, c *inspect.Contender, value string) (removal, bo
 		case c.Mode == recipe.Shared && isWriter:
 			return memberRemoval(readers, name), true
 		}
-		plain.args[0] = name
 		return plain, true
 	}
 	return removal{}, false
