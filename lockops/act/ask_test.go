@@ -2,6 +2,8 @@ package act
 
 import (
 	"context"
+	"errors"
+	"path"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +14,7 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
+	"github.com/lockscope/lockscope/internal/zkserver"
 )
 
 // A Curator holder that listens for revocation releases its lock when asked. Holders that do not
@@ -136,4 +139,31 @@ type watchedZK struct {
 func (w *watchedZK) ExistsW(path string) (bool, *zk.Stat, <-chan zk.Event, error) {
 	w.begins()
 	return w.ZKConn.ExistsW(path)
+}
+
+// If the lock cannot be read after the request, only its node shows whether the holder let go.
+func TestAskedHolderMayHide(t *testing.T) {
+	t.Parallel()
+	server := servertest.StartEmbeddedZooKeeper(t, zkserver.Config{})
+	conn := connectZooKeeper(t, server.Addr)
+	for _, letsGo := range []bool{true, false} {
+		dir := servertest.UniquePath(t)
+		create(t, conn, dir, "", 0)
+		node := create(t, conn, dir+"/_c_"+ownerA[:36]+"-lock-", "", sequential)
+		create(t, conn, dir+"/_c_"+ownerB[:36]+"-lock-", "", sequential)
+		z := onEnsemble(t, &watchedZK{conn, func() {
+			if letsGo {
+				must.Be(t, conn.Delete(node, -1), nil)
+			}
+			_, err := conn.SetACL(dir, zk.WorldACL(zk.PermAll&^zk.PermRead), -1)
+			must.Be(t, err, nil)
+		}}, server.Addr)
+		request := ofNode(dir, path.Base(node))
+		request.Ask, request.Wait = true, 50*time.Millisecond
+		result, err := perform(t, z, request)
+		must.True(t, errors.Is(err, ErrUnreachable) && result.Asked && result.LetGo == letsGo && result.Unknown != letsGo,
+			"lets go", letsGo, result, err)
+		detail := map[bool]string{false: "it was asked, but whether it released the lock is unknown"}[letsGo]
+		must.Equal(t, result.Detail, detail, "lets go", letsGo)
+	}
 }

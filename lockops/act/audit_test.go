@@ -25,15 +25,16 @@ import (
 // Links are not followed, and a truncated line does not corrupt the next one.
 func TestAuditSurvivesLinksAndCutLines(t *testing.T) {
 	dir := t.TempDir()
-	for name, link := range map[string]func(string, string) error{"symbolic link": os.Symlink, "hard link": os.Link} {
+	for name, link := range map[string]func(string, string) error{
+		"is a symbolic link, which is not followed (remove it)":                                             os.Symlink,
+		"has a second hard link, so lines would go to another file, too (remove it, and a new one is made)": os.Link,
+	} {
 		path, victim := filepath.Join(dir, name), filepath.Join(dir, "victim of a "+name)
 		must.Succeed(t, os.WriteFile(victim, []byte("theirs\n"), 0o644))
 		must.Succeed(t, link(victim, path))
-		if a, err := OpenAudit(time.Now, path, "test", ""); err == nil {
-			t.Errorf("a %s was opened", name)
-			a.Close()
-		}
-		must.Equal(t, must.Have(os.Stat(victim))(t).Mode().Perm(), 0o644, "mode of the target of a", name)
+		_, err := OpenAudit(time.Now, path, "test", "")
+		must.Contain(t, fmt.Sprint(err, ":"), "audit: "+path+" "+name+":")
+		must.Equal(t, must.Have(os.Stat(victim))(t).Mode().Perm(), 0o644, "mode of a file whose link", name)
 	}
 	path := filepath.Join(dir, "new", "audit.jsonl")
 	a := must.Have(OpenAudit(time.Now, path, "test", ""))(t)
@@ -131,23 +132,26 @@ func TestChangedTrailsAreSeen(t *testing.T) {
 	if trail := readWhole(t, path); len(trail.Breaks) != 0 || len(trail.Records) != 4 || trail.Last == "" {
 		t.Fatalf("as written: %+v", trail)
 	}
+	const edited, followed = "it was changed since it was written", "it followed a different line when it was written"
+	const noSum = "it has no sum: it was cut, edited, or written by another program"
 	without := func(i int) []string { return slices.Delete(slices.Clone(lines), i, i+1) }
 	for what, tt := range map[string]struct {
 		lines []string
 		at    int // the first break
+		why   string
 	}{
-		"first edited":  {append([]string{strings.Replace(lines[0], "zk:/0", "zk:/9", 1)}, lines[1:]...), 1},
-		"last edited":   {append(slices.Clone(lines[:3]), strings.Replace(lines[3], "zk:/3", "zk:/9", 1)), 4},
-		"first removed": {without(0), 1},
-		"one removed":   {without(2), 3},
-		"reordered":     {[]string{lines[0], lines[2], lines[1], lines[3]}, 2},
-		"repeated":      {[]string{lines[0], lines[1], lines[1], lines[2], lines[3]}, 3},
-		"sum removed":   {[]string{lines[0], lines[1], lines[2], lines[3][:strings.Index(lines[3], sumBefore)] + "}"}, 4},
-		"cut":           {[]string{lines[0], lines[1][:40], lines[2], lines[3]}, 2},
+		"first edited":  {append([]string{strings.Replace(lines[0], "zk:/0", "zk:/9", 1)}, lines[1:]...), 1, edited},
+		"last edited":   {append(slices.Clone(lines[:3]), strings.Replace(lines[3], "zk:/3", "zk:/9", 1)), 4, edited},
+		"first removed": {without(0), 1, "lines before it are missing"},
+		"one removed":   {without(2), 3, followed},
+		"reordered":     {[]string{lines[0], lines[2], lines[1], lines[3]}, 2, followed},
+		"repeated":      {[]string{lines[0], lines[1], lines[1], lines[2], lines[3]}, 3, followed},
+		"sum removed":   {[]string{lines[0], lines[1], lines[2], lines[3][:strings.Index(lines[3], sumBefore)] + "}"}, 4, noSum},
+		"cut":           {[]string{lines[0], lines[1][:40], lines[2], lines[3]}, 2, noSum},
 	} {
 		must.Succeed(t, os.WriteFile(path, []byte(strings.Join(tt.lines, "\n")+"\n"), 0o600))
 		breaks := readWhole(t, path).Breaks
-		must.True(t, len(breaks) > 0 && breaks[0].Line == tt.at, what, breaks, "want line", tt.at)
+		must.Equal(t, append(breaks, Break{})[0], Break{tt.at, tt.why}, what)
 	}
 	must.Succeed(t, os.WriteFile(path, []byte(strings.Join(lines[:3], "\n")+"\n"), 0o600))
 	if trail := readWhole(t, path); len(trail.Breaks) != 0 || !strings.Contains(lines[2], trail.Last) {

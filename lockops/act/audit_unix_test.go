@@ -3,9 +3,9 @@
 package act
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -23,6 +23,12 @@ func TestAuditIsSynced(t *testing.T) {
 	pipe := must.Have(os.OpenFile(audit.path, os.O_RDWR, 0))(t)
 	audit.file = pipe
 	must.True(t, audit.write(line{Lock: "zk:/a"}) != nil, "no error for a line that could not be synced")
+	for _, open := range []func(path string) error{
+		func(path string) error { _, err := OpenAudit(time.Now, path, "test", ""); return err },
+		func(path string) error { _, err := ReadTrail(path); return err },
+	} {
+		must.Equal(t, fmt.Sprint(open(audit.path)), "audit: "+audit.path+" is not a regular file")
+	}
 }
 
 func TestForeignAuditFileIsRefused(t *testing.T) {
@@ -32,5 +38,6 @@ func TestForeignAuditFileIsRefused(t *testing.T) {
 		t.Skip("only root can give a file away")
 	}
 	_, err := OpenAudit(time.Now, path, "test", "")
-	must.True(t, err != nil && strings.Contains(err.Error(), "another user"), "a file of another user:", err)
+	must.Equal(t, fmt.Sprint(err), "audit: "+path+
+		" belongs to another user, who could change it (chown it to yourself, or set XDG_STATE_HOME)")
 }

@@ -153,11 +153,22 @@ func TestAClientsLocksAreNamed(t *testing.T) {
 	must.Same(t, p.Lines(), []string{"no lock is known to belong to it: most libraries' values do not name the connection"})
 }
 
+// In a Cluster, a client has connections to each node.
+func TestClusterClientsAreNotEnded(t *testing.T) {
+	cluster := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}})
+	defer cluster.Close()
+	p := must.Have(onMaster(t, cluster, "").PreviewEnd(t.Context(), ClientRequest{}))(t)
+	must.Equal(t, p.Refused, Unsupported, "refused")
+	must.Contain(t, p.Detail, "use the node as a target (redis://HOST:PORT)")
+}
+
 func TestZooKeeperSessionsAreNotEnded(t *testing.T) {
 	z := &ZooKeeper{}
 	p := must.Have(z.PreviewEnd(t.Context(), ClientRequest{Backend: "zk", Client: "0x1"}))(t)
 	must.Equal(t, p.Refused, Unsupported, "refused")
-	must.Contain(t, p.Detail, "closing it needs the session's password")
+	must.Equal(t, p.Detail, "only a client can close its ZooKeeper session: closing it needs the session's password. "+
+		"AdminServer has no such command; JMX on the server's own host has one (ConnectionMXBean.terminateSession). "+
+		"Stop the client's process, or release its lock")
 	r := must.Have(z.EndClient(t.Context(), p, "typed"))(t)
 	must.Equal(t, r.Detail, p.Detail, "detail")
 	must.Equal(t, r.Reason, Unsupported, "reason")
@@ -287,8 +298,19 @@ func TestLikeliestCandidateComesFirst(t *testing.T) {
 	found := Candidates(l, holder, 5*time.Minute, 0, list)
 	got := ids(found)
 	must.True(t, slices.Equal(got, []int64{2, 1, 9, 3, 4}), got, found)
-	for i, want := range []string{"its name contains the owner's host web-1", "its library is redis-py 5.0.1, which python-redis-lock uses", "it is in database 3", "it connected later", "jedis 4, but python-redis-lock uses redis-py"} {
-		must.Contain(t, strings.Join(append(found[i].For, found[i].Against...), "; "), want, found[i].ID)
+	const library, set = "its library is redis-py 5.0.1, which python-redis-lock uses for its locks", "last command set"
+	const taking, before = ", as when taking or renewing a lock", "it connected before the lock was taken or waited for"
+	for i, want := range [][]string{
+		{"its name contains the owner's host web-1", before},
+		{library, set + taking, before},
+		{library, set + taking, before, "it is in database 3"},
+		{library, set + taking, "it connected later, or reconnected"},
+		{
+			"last command evalsha" + taking, before,
+			"its library is jedis 4, but python-redis-lock uses redis-py for its locks",
+		},
+	} {
+		must.Same(t, append(found[i].For, found[i].Against...), want, found[i].ID)
 	}
 	waiter := &inspect.Contender{State: inspect.Waiting, Owner: inspect.Owner{Process: inspect.Process{Host: "10.0.0.5"}}}
 	must.Same(t, ids(Candidates(l, waiter, 0, 0, list)), []int64{1, 3, 5, 10, 8, 9, 4}, "candidates for a waiter")

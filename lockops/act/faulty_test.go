@@ -128,6 +128,7 @@ type attempt struct {
 	ttl           time.Duration
 	done, unknown bool
 	reason        Reason
+	detail        string // a part of it
 }
 
 func (a attempt) check(t *testing.T) Result {
@@ -142,6 +143,7 @@ func (a attempt) check(t *testing.T) Result {
 	}
 	must.True(t, done == a.done && !other && result.Unknown == a.unknown && result.Reason == a.reason, result, err)
 	must.True(t, !a.unknown || (errors.Is(err, ErrUnreachable) && result.Detail != ""), "unknown:", result.Detail, err)
+	must.Contain(t, result.Detail, a.detail)
 	last := lastAudited(t, releaser.audit)
 	must.Equal(t, last["unknown"] == true, a.unknown, "audited as unknown in", last)
 	for i := range masters {
@@ -177,7 +179,7 @@ func TestUninvolvedMasterDecidesNothing(t *testing.T) {
 		"with two where it expired":    {masters: []faulty{gone, gone, never}, reason: Gone},
 		"expired except where refused": {masters: []faulty{gone, gone, refuses}, reason: NoQuorum},
 		"a refused vote":               {masters: []faulty{refuses, {}, {}}, reason: NoQuorum},
-		"gone, unreadable before":      {masters: []faulty{gone, gone, unread}, unknown: true},
+		"gone, unreadable before":      {masters: []faulty{gone, gone, unread}, unknown: true, detail: "could not be read before that"},
 		"gone, but deleted on another": {masters: []faulty{gone, obeys, unread}, done: true},
 		"gone, not asked":              {masters: []faulty{gone, gone, unasked}, reason: Gone},
 	})
@@ -188,25 +190,30 @@ func TestUninvolvedMasterDecidesNothing(t *testing.T) {
 func TestUnreadableMasterMayHaveContender(t *testing.T) {
 	seen := &inspect.Contender{Name: "v", State: inspect.Holding}
 	hidden := inspect.Vote{Up: true, Unseen: []inspect.Unseen{{Aspect: inspect.AspectHolders}}}
+	const pending = "whether it is removed on r1 is unknown: it was still there afterwards, " +
+		"but the request got no answer and may still arrive"
+	const lost = "whether it was removed on r1 is unknown: no answer came, and it could not be read after that"
 	for name, tt := range map[string]struct {
 		is    inspect.Vote
 		lacks bool
+		says  string
 	}{
-		"nothing":   {inspect.Vote{Up: true}, true},
-		"another":   {inspect.Vote{Up: true, Present: true, Value: "w"}, true},
-		"it":        {inspect.Vote{Up: true, Present: true, Value: "v"}, false},
-		"no answer": {inspect.Vote{}, false},
-		"in part":   {hidden, false},
+		"nothing":   {inspect.Vote{Up: true}, true, ""},
+		"another":   {inspect.Vote{Up: true, Present: true, Value: "w"}, true, ""},
+		"it":        {inspect.Vote{Up: true, Present: true, Value: "v"}, false, pending},
+		"no answer": {inspect.Vote{}, false, lost},
+		"in part":   {hidden, false, lost},
 	} {
 		must.Equal(t, lacks(&tt.is, seen), tt.lacks, name)
 		r := &Redis{masters: make([]redis.UniversalClient, 1)}
 		before := reading{lock: &inspect.Lock{Quorum: 1, Masters: []inspect.Vote{{Up: true}}}}
 		after := reading{lock: &inspect.Lock{Quorum: 1, Masters: []inspect.Vote{tt.is}}}
-		masters := []MasterResult{{Err: errLostAnswer}}
+		masters := []MasterResult{{Addr: "r1", Err: errLostAnswer}}
 		released, why := outcome(Preview{Seen: seen}, masters, after)
 		must.True(t, !released && (why == NoQuorum) != tt.lacks, name, released, why)
-		_, unknown := r.unanswered("string", seen, masters, before, after)
+		says, unknown := r.unanswered("string", seen, masters, before, after)
 		must.True(t, unknown != tt.lacks, name, "unknown", unknown)
+		must.Equal(t, says, tt.says, name)
 	}
 }
 

@@ -3,6 +3,7 @@ package act
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -90,7 +91,7 @@ func TestWaiterTurnedHolderIsNotRemoved(t *testing.T) {
 		q.remove(t, 0)
 		result, err := q.releaser.Execute(t.Context(), q.preview, "typed")
 		must.True(t, err == nil && !result.Released && result.Reason == Changed && q.there(t, 1), "result", result, err)
-		must.Contain(t, result.Detail, "now does")
+		must.Equal(t, result.Detail, "it did not hold the lock when this was confirmed, but now does")
 	})
 }
 
@@ -101,8 +102,8 @@ func TestWaiterGrantedAfterCheckIsSpared(t *testing.T) {
 	eachConfirmed(t, 1, func(t *testing.T, q confirmedRelease) {
 		q.hooked.beforeRemoval = func() { q.remove(t, 0) }
 		result, err := q.releaser.Execute(t.Context(), q.preview, "typed")
-		must.True(t, err == nil && !result.Released && result.Reason == Changed && result.Detail != "" && q.there(t, 1),
-			"result", result, err)
+		must.True(t, err == nil && !result.Released && result.Reason == Changed && q.there(t, 1), "result", result, err)
+		must.Equal(t, result.Detail, "the contender ahead of it is gone, so it may hold the lock by now")
 		must.True(t, len(result.HoldersAfter) == 1 && result.HoldersAfter[0].Name.Raw() == q.names[1],
 			"holders after:", result.HoldersAfter)
 	})
@@ -121,6 +122,13 @@ func TestCanceledReleaseSendsNothing(t *testing.T) {
 		q.releaser.Close()
 		must.True(t, !removed && q.there(t, 0), "deleted after the operator canceled")
 	})
+	r := faultyMasters(t, []faulty{{has: true}})
+	p := confirmed(t, r, ofKey("lock:a", "v"))
+	ended, end := context.WithCancel(t.Context())
+	end()
+	result, err := r.Execute(ended, p, "typed")
+	must.True(t, errors.Is(err, errNotSent) && errors.Is(err, context.Canceled), "of Redis:", result, err)
+	must.Equal(t, r.masters[0].Exists(t.Context(), "lock:a").Val(), 1, "keys left")
 }
 
 // If the context ends during the delete, the outcome is unknown. Late delivers it afterwards, and
@@ -363,6 +371,9 @@ func TestReleaseFailsWithoutQuorum(t *testing.T) {
 	servers[2].Stop(t)
 	result, err := releaser.Execute(t.Context(), p, "typed")
 	must.True(t, err != nil && !result.Released && result.Reason == NoQuorum, "result", result, err)
+	must.Equal(t, result.Detail, "too few masters answer to tell whether it holds the lock; nothing was done")
+	_, err = releaser.Preview(t.Context(), p.Request)
+	must.Contain(t, fmt.Sprint(err), ": too few answered to tell who holds it: master "+servers[1].Addr)
 	must.True(t, !result.Masters[0].Deleted && result.Masters[1].Err != nil, "masters", result.Masters)
 	must.Equal(t, clients[0].Exists(t.Context(), "lock:a").Val(), 1, "keys, although the holder is unknown")
 }

@@ -22,7 +22,7 @@ func TestUnansweredReleaseIsUnknown(t *testing.T) {
 		"one, lost":                               {masters: []faulty{lost}, unknown: true},
 		"one, not sent":                           {masters: []faulty{unsent}, reason: NoQuorum},
 		"one, refused":                            {masters: []faulty{denied}, reason: NoQuorum},
-		"three, two lost":                         {masters: []faulty{obeys, lost, lost}, unknown: true},
+		"three, two lost":                         {masters: []faulty{obeys, lost, lost}, unknown: true, detail: "could not be read after that"},
 		"three, one lost and one has it":          {masters: []faulty{obeys, lost, stays}, unknown: true},
 		"three, one lost and one not sent":        {masters: []faulty{obeys, lost, unsent}, unknown: true},
 		"three, two not sent":                     {masters: []faulty{obeys, unsent, unsent}, reason: NoQuorum},
@@ -95,17 +95,17 @@ func TestUnansweredTTLIsUnknown(t *testing.T) {
 	gone := faulty{has: true, fails: errLostAnswer, ends: true}
 	const ttl = time.Minute
 	checkAll(t, map[string]attempt{
-		"one, set":                          {ttl: ttl, masters: []faulty{lost}, unknown: true},
+		"one, set":                          {ttl: ttl, masters: []faulty{lost}, unknown: true, detail: " did not answer: the TTL may have been set there, or may still be"},
 		"one, unread":                       {ttl: ttl, masters: []faulty{silent}, unknown: true},
 		"one still without a TTL":           {ttl: ttl, masters: []faulty{unrun}, unknown: true},
 		"one, not sent":                     {ttl: ttl, masters: []faulty{unsent}, reason: NoQuorum},
-		"one, refused":                      {ttl: ttl, masters: []faulty{refuses}, reason: NoQuorum},
+		"one, refused":                      {ttl: ttl, masters: []faulty{refuses}, reason: NoQuorum, detail: "no master set the TTL: the user"},
 		"one that is gone":                  {ttl: ttl, masters: []faulty{gone}, reason: Gone},
 		"one of three":                      {ttl: ttl, masters: []faulty{obeys, obeys, silent}, done: true},
 		"two of three":                      {ttl: ttl, masters: []faulty{obeys, lost, silent}, unknown: true},
 		"the deciding one of three":         {ttl: ttl, masters: []faulty{obeys, lost, refuses}, unknown: true},
-		"one, where too many refuse":        {ttl: ttl, masters: []faulty{silent, refuses, refuses}, reason: NoQuorum},
-		"one of five, where others refuse":  {ttl: ttl, masters: []faulty{obeys, silent, refuses, refuses, refuses}, reason: NoQuorum},
+		"one, where too many refuse":        {ttl: ttl, masters: []faulty{silent, refuses, refuses}, reason: NoQuorum, detail: "no master is known to have set the TTL: "},
+		"one of five, where others refuse":  {ttl: ttl, masters: []faulty{obeys, silent, refuses, refuses, refuses}, reason: NoQuorum, detail: "; it stays set there; unknown for 127.0.0.1:"},
 		"a value on one, of three":          {ttl: ttl, masters: []faulty{silent, {}, {}}, unknown: true},
 		"a value on two, of five, one lost": {ttl: ttl, masters: []faulty{obeys, silent, {}, {}, {}}, unknown: true},
 	})

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
@@ -54,6 +55,7 @@ func TestRefusedTTLReportsWhy(t *testing.T) {
 }
 
 func TestBoundsOfTTLAreChecked(t *testing.T) {
+	must.Equal(t, expiryCondition(&inspect.Vote{}), ", whatever its expiry")
 	for ttl, ok := range map[time.Duration]bool{
 		time.Second: true, time.Second - 1: false, 366 * 24 * time.Hour: true, 366*24*time.Hour + 1: false,
 	} {

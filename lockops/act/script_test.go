@@ -126,8 +126,12 @@ func (s *script) preview(args []string) {
 			r.TTL = must.Have(time.ParseDuration(word))(s)
 		}
 	}
-	p := must.Have(s.releaser.Preview(s.Context(), r))(s)
+	p, err := s.releaser.Preview(s.Context(), r)
 	s.shown = p
+	if err != nil {
+		s.say("error", "%v", err)
+		return
+	}
 	if p.Seen != nil {
 		s.say("seen", "%s, %s, by %s", p.Seen.Name, p.Seen.State, p.Seen.Who())
 	}
@@ -172,20 +176,24 @@ func (s *script) end(r *Redis, client string) {
 	p := must.Have(r.PreviewEnd(s.Context(), ClientRequest{Backend: "redis", Client: client, Why: "a\ttest"}))(s)
 	s.list("sends", p.Sends)
 	s.list("warns", p.Warnings)
-	result := must.Have(r.EndClient(s.Context(), p, "typed"))(s)
-	s.say("result", "%s: %s", result.Reason, result.Detail)
+	result, err := r.EndClient(s.Context(), p, "typed")
+	s.say("result", "%s: %s", trues(map[string]bool{string(result.Reason): result.Reason != "", "unknown": result.Unknown}), result.Detail)
 	if len(result.Ended) > 0 {
 		s.say("ended", "%s", named(result.Ended))
 	}
 	if len(result.Again) > 0 {
 		s.say("again", "%s", named(result.Again))
 	}
+	if err != nil {
+		s.say("error", "%v", err)
+	}
 }
 
-// listing answers CLIENT LIST with its lists, one after the other, and CLIENT KILL with success.
+// listing answers CLIENT LIST with its lists, one after the other, and CLIENT KILL with success or an error.
 type listing struct {
 	servertest.Hook
 	lists []string
+	kill  error
 }
 
 // set takes connections as ID:PORT:NAME:FLAGS. Lists are separated by "then".
@@ -209,6 +217,8 @@ func (l *listing) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 			l.lists = l.lists[min(1, len(l.lists)-1):]
 		case "[client kill]":
 			c.(*redis.Cmd).SetVal(int64(1))
+			c.SetErr(l.kill)
+			return l.kill
 		default:
 			return next(ctx, c)
 		}
@@ -248,6 +258,8 @@ func redisScript(t *testing.T, file string, servers []*servertest.Redis) {
 		switch verb {
 		case "clients":
 			listed.set(strings.Join(args, " "))
+		case "kill":
+			listed.kill = map[string]error{"lost": errLostAnswer, "refused": errorReply("NOPERM")}[args[0]]
 		case "end":
 			s.end(one, args[0])
 		case "masters":
@@ -321,6 +333,8 @@ func zkScript(t *testing.T, file string, server *servertest.ZooKeeper) {
 			must.Have(conn.Set(node, []byte(data), -1))(t)
 		case "delete":
 			must.Succeed(t, conn.Delete(node, -1))
+		case "hide":
+			must.Have(conn.SetACL(node, zk.WorldACL(zk.PermAll&^zk.PermRead), -1))(t)
 		case "show":
 			data, _, err := conn.Get(node)
 			s.say("shows", "%s %v", data, err)

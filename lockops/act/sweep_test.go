@@ -2,6 +2,7 @@ package act
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/internal/each"
 	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
@@ -70,9 +72,9 @@ func (s *sweeping) preview(idle, later time.Duration) SweepPreview {
 // want is empty.
 func (s *sweeping) sweep(what string, p SweepPreview, dir EmptyDir, want Reason) {
 	s.Helper()
-	if r, err := s.sweeper.Sweep(s.Context(), p, dir, "--yes"); err != nil || r.Released != (want == "") || r.Reason != want {
-		s.Errorf("%s: %+v, %v", what, r, err)
-	}
+	r := must.Have(s.sweeper.Sweep(s.Context(), p, dir, "--yes"))(s)
+	must.True(s, r.Released == (want == "") && r.Reason == want, what, r)
+	must.Equal(s, r.Detail, map[Reason]string{Gone: "it is gone already", Changed: "it has been used since the check"}[want])
 }
 
 // An idle, empty directory that once had children is deleted and audited. Directories in use,
@@ -166,9 +168,32 @@ func TestSweepCountsByLeaderClock(t *testing.T) {
 		} {
 			s.backend = tt.backend
 			p := s.preview(day, tt.ahead)
-			if len(p.Found) != tt.found || p.Recent != tt.recent || p.Undated != tt.undated || (p.WhyUndated == "") != (tt.undated == 0) {
-				t.Errorf("%s: %+v", tt.name, p)
+			must.Equal(t, [3]int{len(p.Found), p.Recent, p.Undated}, [3]int{tt.found, tt.recent, tt.undated}, tt.name)
+			why := "no timestamp by the servers' current clock shows that they have been idle for that long"
+			if tt.undated == 0 {
+				why = ""
+			} else if strings.HasPrefix(tt.name, "no ") {
+				why = "the servers' clock could not be compared with ours, so no age is known"
 			}
+			must.Equal(t, p.WhyUndated, why, tt.name)
 		}
 	})
+}
+
+// A directory counts as idle from the exact time. The longest idle come first.
+func TestSweepOrdersByIdleTime(t *testing.T) {
+	const day = 24 * time.Hour
+	used := time.UnixMilli(1_700_000_000_000)
+	empty := []EmptyDir{{Path: "/b", pzxid: 3}, {Path: "/a", pzxid: 3}, {Path: "/c", pzxid: 1}}
+	dates := []datedZxid{{3, used.UnixMilli()}, {1, used.Add(-day).UnixMilli()}}
+	for now, want := range map[time.Time]string{
+		used.Add(day):               "/c /a /b, recent 0",
+		used.Add(day - time.Minute): "/c, recent 2",
+	} {
+		request := SweepRequest{Idle: day, Now: now, Backend: dated(inspect.LeaderClock{Known: true, From: 1})}
+		w := &sweepWalk{p: SweepPreview{Request: request}, empty: empty, dated: slices.Clone(dates)}
+		w.judge()
+		paths := each.Of(w.p.Found, func(d EmptyDir) string { return d.Path })
+		must.Equal(t, fmt.Sprint(strings.Join(paths, " "), ", recent ", w.p.Recent), want)
+	}
 }
