@@ -105,7 +105,7 @@ func (r *run) queryTime() time.Duration {
 // identify handles the result of an inquiry.
 func (r *run) identify(report *ensemble.Report) {
 	for range len(r.results) { // read before the table, so emitted first
-		r.result(<-r.results)
+		r.receive(<-r.results)
 	}
 	for _, e := range r.inbox.take() {
 		r.event(e)
