@@ -101,17 +101,21 @@ func (w *watched) list(at time.Time, names ...string) {
 	w.event(linkEvent{link: w.conn.link, at: at, kind: linkAnswered, batch: w.request(at, names...)})
 }
 
-// Reads from before a stall are reported after it, with their old dates.
+// Reads from before a stall are reported after it, with their old dates. The gap begins where the news
+// before the stall ended.
 func TestEventsHeldByStallFollowGap(t *testing.T) {
 	t.Parallel()
 	w := watchedRun(t, Config{})
 	w.set(noon.Add(time.Second))
 	w.list(w.now(), secondNode)
+	w.attend()
+	w.heardAt = noon // by a Sync
 	w.set(noon.Add(20 * time.Second))
 	w.beat()
 	if len(w.emitted) != 2 || w.emitted[0].Gap == nil || len(w.emitted[1].Put) != 1 {
 		t.Fatalf("emitted %+v", w.emitted)
 	}
+	must.Equal(t, *w.emitted[0].Gap, inspect.Gap{Backend: "zk", From: noon, Until: w.now()})
 	must.Equal(t, w.emitted[1].Put[0].ReadAt, noon.Add(time.Second), "read at")
 	must.Equal(t, w.emitted[1].At, w.now(), "reported at")
 }

@@ -14,6 +14,10 @@ func (r *run) attend() time.Time {
 	if !stalled {
 		return now
 	}
+	r.hear()
+	if r.conn.ready && !r.heardAt.IsZero() && r.heardAt.Before(from) {
+		from = r.heardAt // later news may have been delayed before the pause
+	}
 	r.ensemble.Disturb(now)
 	r.ensemble.ForgetClocks() // if our own clock was set ahead, that looks like a stall
 	r.heardAt = time.Time{}
