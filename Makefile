@@ -28,6 +28,8 @@ LONG := ./lockops/campaign ./inspect/foreign ./lockops/act ./inspect/wild ./insp
 INLINED := runtime internal/runtime/... bytes strings unicode/utf8 github.com/charmbracelet/x/ansi/... github.com/clipperhouse/...
 QUICK := -ldflags='-w -s' -gcflags='all=-l -dwarf=false' $(foreach package,$(INLINED),-gcflags='$(package)=-dwarf=false')
 RACING := $(RACE) -ldflags='-w -s' -gcflags='all=-dwarf=false'
+# For linters that compile what they read.
+AS_RACING := GOFLAGS="$$GOFLAGS $(RACE) -gcflags=all=-dwarf=false"
 
 # Linters, compilers and tests collect garbage less often: they take up to 3 GB of memory.
 lint test test-all: export GOGC := 400
@@ -111,8 +113,8 @@ lint: ## vet, tidy modules, formatting and staticcheck; golangci-lint where it i
 	cd bench && $(GO) vet $(RACING) . && $(GO) mod tidy -diff
 	cd screenshots && $(GO) vet $(RACING) . && $(GO) mod tidy -diff
 	@unformatted=$$($(TOOL) gofumpt -l .); test -z "$$unformatted" || { echo "not gofumpt'ed:"; echo "$$unformatted"; exit 1; }
-	GOFLAGS="$$GOFLAGS $(RACE) -gcflags=all=-dwarf=false" $$($(TOOL) -n staticcheck) ./...
-	@if command -v golangci-lint >/dev/null; then golangci-lint run; else echo 'golangci-lint is not installed: CI runs it'; fi
+	$(AS_RACING) $$($(TOOL) -n staticcheck) ./...
+	@if command -v golangci-lint >/dev/null; then $(AS_RACING) golangci-lint run; else echo 'golangci-lint is not installed: CI runs it'; fi
 
 .PHONY: vuln
 vuln: ## known vulnerabilities of what we depend on, where the database can be reached
