@@ -151,16 +151,20 @@ func TestAskedHolderMayHide(t *testing.T) {
 		create(t, conn, dir, "", 0)
 		node := create(t, conn, dir+"/_c_"+ownerA[:36]+"-lock-", "", sequential)
 		create(t, conn, dir+"/_c_"+ownerB[:36]+"-lock-", "", sequential)
+		ctx, interrupt := context.WithCancel(t.Context())
 		z := onEnsemble(t, &watchedZK{conn, func() {
-			if letsGo {
-				must.Be(t, conn.Delete(node, -1), nil)
+			if !letsGo {
+				interrupt()
+				return
 			}
+			must.Be(t, conn.Delete(node, -1), nil)
 			_, err := conn.SetACL(dir, zk.WorldACL(zk.PermAll&^zk.PermRead), -1)
 			must.Be(t, err, nil)
 		}}, server.Addr)
 		request := ofNode(dir, path.Base(node))
-		request.Ask, request.Wait = true, 50*time.Millisecond
-		result, err := perform(t, z, request)
+		request.Ask, request.Wait = true, time.Minute
+		result, err := z.Execute(ctx, confirmed(t, z, request), "--yes")
+		interrupt()
 		must.True(t, errors.Is(err, ErrUnreachable) && result.Asked && result.LetGo == letsGo && result.Unknown != letsGo,
 			"lets go", letsGo, result, err)
 		detail := map[bool]string{false: "it was asked, but whether it released the lock is unknown"}[letsGo]

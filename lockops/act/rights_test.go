@@ -2,13 +2,10 @@ package act
 
 import (
 	"errors"
-	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/go-zookeeper/zk"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lockscope/lockscope/inspect"
@@ -16,22 +13,6 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
-
-// A missing right is named. A node with unreadable data is still released.
-func TestMissingZooKeeperRightIsNamed(t *testing.T) {
-	t.Parallel()
-	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
-		owner, other := connectZooKeeper(t, server.Addr), connectZooKeeper(t, server.Addr)
-		must.Succeed(t, owner.AddAuth("digest", []byte("app:secret")))
-		dir := servertest.UniquePath(t)
-		readOnly := append(zk.AuthACL(zk.PermAll), zk.WorldACL(zk.PermRead)...)
-		must.Have(owner.Create(dir, nil, 0, readOnly))(t)
-		node := must.Have(owner.Create(dir+"/0c4f1b2e9d8a4f6fb1f0a7c3d5e60718__lock__", nil, zk.FlagEphemeral|zk.FlagSequence, zk.AuthACL(zk.PermAll)))(t)
-		releaser := onEnsemble(t, other, server.Addr)
-		result, err := perform(t, releaser, ofNode(dir, filepath.Base(node)))
-		must.True(t, !result.Released && strings.HasSuffix(fmt.Sprint(err), ": grant DELETE on "+dir), result, err)
-	})
-}
 
 // aclUser adds a user to a server and returns a client of that user.
 func aclUser(t *testing.T, server *servertest.Redis, rights string) redis.UniversalClient {

@@ -333,8 +333,9 @@ func zkScript(t *testing.T, file string, server *servertest.ZooKeeper) {
 			must.Have(conn.Set(node, []byte(data), -1))(t)
 		case "delete":
 			must.Succeed(t, conn.Delete(node, -1))
-		case "hide":
-			must.Have(conn.SetACL(node, zk.WorldACL(zk.PermAll&^zk.PermRead), -1))(t)
+		case "deny":
+			right := map[string]int32{"read": zk.PermRead, "write": zk.PermWrite, "delete": zk.PermDelete}[name]
+			must.Have(conn.SetACL(root+data, zk.WorldACL(zk.PermAll&^right), -1))(t)
 		case "show":
 			data, _, err := conn.Get(node)
 			s.say("shows", "%s %v", data, err)
