@@ -102,9 +102,6 @@ func (l *lease) next() time.Time {
 func (l *lease) wake() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.ended || l.timer == nil {
-		return
-	}
 	l.again = l.again || l.renewing
 	if !l.renewing && !l.renewAt.IsZero() {
 		l.renewAt = l.session.clock.now()
@@ -149,8 +146,7 @@ func (l *lease) stop() {
 // sooner after an unanswered renewal. It gives up the hold when the deadline comes near without an
 // answer.
 func (l *lease) tick() {
-	if !l.session.enter() {
-		l.lose(ErrClosed)
+	if !l.session.enter() { // Close ends the hold
 		return
 	}
 	defer l.session.leave()
@@ -237,9 +233,6 @@ const renewAgain = time.Second
 func (l *lease) check() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.ended || l.renewAt.IsZero() {
-		return
-	}
 	l.again, l.doubted = l.renewing, true
 	if at := l.session.clock.now().Add(rand.N(checkSpread)); at.Before(l.renewAt) {
 		l.renewAt = at

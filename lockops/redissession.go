@@ -145,12 +145,8 @@ func (s *RedisSession) start(ctx context.Context) (*RedisSession, error) {
 }
 
 // meet asks all masters at once for their time and, if there are several, their identities. It
-// waits for a majority.
+// waits for a majority. It need not call enter, since no caller has the session yet.
 func (s *RedisSession) meet(ctx context.Context) error {
-	if !s.enter() {
-		return ErrClosed
-	}
-	defer s.leave()
 	answers := make(chan error, len(s.masters))
 	for _, m := range s.masters {
 		s.goDo(func() { answers <- m.meet(s.opts.limit) })
@@ -250,9 +246,6 @@ func (s *RedisSession) pause(ctx context.Context, wait time.Duration, news <-cha
 
 // sleep waits; it returns an error as soon as the session is closed.
 func (s *RedisSession) sleep(wait time.Duration) error {
-	if wait <= 0 {
-		return nil
-	}
 	return s.pause(context.Background(), wait, nil)
 }
 

@@ -267,11 +267,8 @@ func (r *redlockGrant) release(ctx context.Context) error {
 			return nil
 		}
 	}
-	switch {
-	case deleted+silent < quorum:
+	if deleted+silent < quorum {
 		return withNodes(bad, ErrLost)
-	case len(bad) == 0:
-		return nil
 	}
 	return withNodes(bad, ErrNoQuorum)
 }
