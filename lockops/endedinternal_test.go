@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -41,14 +42,8 @@ type readyTurn struct {
 }
 
 func zkTurn(t *testing.T) readyTurn {
-	s := leasedSession(t)
-	q := newZKQueue(s, "/lock", nil, false)
-	must.Succeed(t, q.prepare(t.Context()))
-	session, _ := s.tap.Session()
-	a := attempt{mode: recipe.Exclusive, wait: true}
-	c := &contender{attempt: a, q: q, session: session, node: q.newNode(a)}
-	must.Succeed(t, c.check(must.Have(c.enter(t.Context()))(t)))
-	return readyTurn{grant: c.granted, close: func() { s.end(ErrClosed) }}
+	c := contenderOn(t, leasedSession(t))
+	return readyTurn{grant: c.granted, close: func() { c.q.session.end(ErrClosed) }}
 }
 
 func redisTurn(kind string) func(*testing.T) readyTurn {
@@ -107,6 +102,32 @@ func TestEndedWaitSendsNoRequests(t *testing.T) {
 	z.end(ErrClosed) // as on an adopted connection, which stays open
 	id, err = z.alive(t.Context())
 	must.True(t, id == 0 && errors.Is(err, ErrClosed), "zookeeper, session closing: session", id, err)
+}
+
+// A waiter in the session's own queue leaves it, or passes on a turn that has just come.
+func TestEndedWaitLeavesTheLocalQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, turn := range []bool{false, true} {
+			var q localQueue
+			leave := must.Have(q.enter(t.Context(), lockKey{}))(t)
+			ctx, end := context.WithCancel(t.Context())
+			ended := make(chan error, 1)
+			go func() { _, err := q.enter(ctx, lockKey{}); ended <- err }()
+			synctest.Wait()
+			place := q.locks[lockKey{}]
+			q.mu.Lock()
+			if end(); turn {
+				place.waiting = nil // as leave does
+			}
+			q.mu.Unlock()
+			must.Be(t, <-ended, context.Canceled)
+			must.Equal(t, len(place.waiting), 0, "waiters left, with a turn:", turn)
+			if !turn {
+				leave()
+			}
+			must.Equal(t, len(q.locks), 0, "queues left, with a turn:", turn)
+		}
+	})
 }
 
 // The ended wait is for a second read inside the same write.

@@ -30,23 +30,28 @@ func TestHolderProcess(t *testing.T) {
 		return
 	}
 	kind, name, ttl, addrs := words[0], words[1], must.Have(time.ParseDuration(words[2]))(t), words[3:]
+	ctx, end := context.WithCancel(t.Context())
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin) // it also ends with the parent process
+		end()
+	}()
 	waiting := lockops.OnWaiting(func(string) { fmt.Println("waiting") })
 	var s lockops.Session
 	var l lockops.Locker
 	if kind == "zookeeper" {
-		zk := must.Have(lockops.NewZKSession(t.Context(), addrs, lockops.WithSessionTimeout(ttl)))(t)
+		zk := must.Have(lockops.NewZKSession(ctx, addrs, lockops.WithSessionTimeout(ttl)))(t)
 		s, l = zk, lockops.NewZKMutex(zk, name, waiting)
 	} else {
-		s = must.Have(lockops.NewRedisSession(t.Context(), redisOptions(addrs...)))(t)
+		s = must.Have(lockops.NewRedisSession(ctx, redisOptions(addrs...)))(t)
 		l = must.Have(redisKind(kind).New(s, name, lockops.WithTTL(ttl), waiting))(t)
 	}
-	h := must.Have(l.Acquire(t.Context()))(t)
+	h := must.Have(l.Acquire(ctx))(t)
 	fmt.Println("acquired")
 	go func() {
 		<-h.Context().Done()
 		fmt.Println("ended", campaign.Now(), errors.Is(context.Cause(h.Context()), lockops.ErrLost))
 	}()
-	_, _ = io.Copy(io.Discard, os.Stdin)
+	<-ctx.Done()
 	if err := h.Release(context.Background()); err != nil {
 		fmt.Println("release:", err)
 	}

@@ -94,7 +94,8 @@ func TestOldClockIsReadAgain(t *testing.T) {
 	server, slack := c.latest(now.Add(10 * time.Second))
 	must.Equal(t, server, 1e15+10_010_000, "server's clock after 10 s")
 	must.Equal(t, slack, 23*time.Millisecond, "slack after 10 s")
-	m, s := onRedis(t)
+	wire := servertest.StartWire(t, AnyRedis(t).Addr)
+	s := sessionOn(t, []string{wire.Addr()})
 	one := s.masters[0]
 	read := func() uint64 {
 		before := one.requests.Load()
@@ -115,9 +116,7 @@ func TestOldClockIsReadAgain(t *testing.T) {
 	one.dials.Add(1)
 	must.Equal(t, read(), 1, "requests with a reading from an earlier connection")
 	age(24 * time.Hour)
-	servertest.RequireReal(t)
-	m.Pause(t)
-	defer m.Resume(t)
+	wire.Stop()
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	_, err := NewRedisMutex(s, "lock", WithMasterLimit(100*time.Millisecond)).Acquire(ctx)
@@ -125,6 +124,8 @@ func TestOldClockIsReadAgain(t *testing.T) {
 	start := time.Now()
 	s.Close()
 	must.True(t, time.Since(start) < 2*time.Minute, "Close took", time.Since(start)) // a day-old reading's slack is 173 s
+	wire.Heal()
+	must.Equal(t, otherClient(t, s).Exists(t.Context(), "lock").Val(), 0, "keys left by a late request")
 }
 
 // The deadline of a handed-over lock counts from the handoff, relative to our newest request, and
@@ -298,6 +299,8 @@ func TestAnExtensionMayComeTooLate(t *testing.T) {
 		return nil
 	}, now, until)
 	ranOut(t, l.extend(t.Context()))
+	l.prolong = func(context.Context) error { return ErrDead }
+	must.Be(t, l.extendNow(t.Context()), errRanOut)
 	got, _ := l.deadline()
 	must.Equal(t, got.Sub(until), 0, "move of the deadline")
 }
@@ -312,8 +315,7 @@ func TestLateRequestsAreRefused(t *testing.T) {
 			&NewRedisMutex(s, servertest.UniqueName(t)).redisKey, &NewRedisFairMutex(s, servertest.UniqueName(t)).redisKey,
 		} {
 			r := request{script: l.acquire, keys: l.keys, value: s.newValue(""), ttl: time.Minute, since: notInQueue, beat: l.beat}
-			c, err := m.clockFor(l.lock.name, 30*time.Second, false)
-			must.Succeed(t, err)
+			c := must.Have(m.clockFor(l.lock.name, 30*time.Second, false))(t)
 			c.server -= time.Hour.Microseconds()
 			m.setClock(l.lock.name, c)
 			v := m.acquire(r, 30*time.Second)

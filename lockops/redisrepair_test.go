@@ -117,19 +117,6 @@ func TestCloseDuringAcquireLeavesNoKey(t *testing.T) {
 	must.True(t, cut >= 13, "only", cut, "of 120 were cut short")
 }
 
-// A mutex on the first of several masters would not protect anything.
-func TestMutexOfSeveralMastersIsRefused(t *testing.T) {
-	t.Parallel()
-	servertest.EachRedis(t, 3, func(t *testing.T, masters []*servertest.Redis) {
-		s := redisSession(t, masters...)
-		for _, kind := range oneRedisKinds {
-			_, err := lockOf(t, kind, s, servertest.UniqueName(t)).Acquire(within(t))
-			must.Be(t, err, lockops.ErrMasters, kind.Name)
-			must.True(t, contains(err, "3 masters"), kind.Name, err)
-		}
-	})
-}
-
 // The keys of a lock share a slot, whatever braces its name has.
 func TestClusterKeysShareASlot(t *testing.T) {
 	t.Parallel()
@@ -209,19 +196,18 @@ func TestAForcedReleaseIsAnnounced(t *testing.T) {
 // held.
 func TestElectionTimeoutReportsHeld(t *testing.T) {
 	t.Parallel()
-	masters := threeMasters(t)
+	masters := anyMasters(t)
+	link := farAway(t, 0, 0, addrsOf(masters)...)
 	h := acquire(t, lockops.NewRedlock(redisSession(t, masters...), "lock", patient))
-	ctx := limited(t, 10*time.Second)
+	ctx, cancel := context.WithCancel(within(t))
 	hang := lockops.OnWaiting(func(string) {
-		for _, m := range masters {
-			m.Pause(t)
-		}
+		link.hang()
+		time.AfterFunc(100*time.Millisecond, cancel) // while it asks again
 	})
-	_, err := lockops.NewRedlock(redisSession(t, masters...), "lock", hang, lockops.WithMasterLimit(20*time.Second), lockops.WithTTL(5*time.Minute)).Acquire(ctx)
-	isAll(t, err, lockops.ErrHeld, context.DeadlineExceeded)
-	for _, m := range masters {
-		m.Resume(t)
-	}
+	long := lockops.WithMasterLimit(time.Minute)
+	_, err := lockops.NewRedlock(link.session(t), "lock", hang, long, lockops.WithTTL(5*time.Minute)).Acquire(ctx)
+	isAll(t, err, lockops.ErrHeld, context.Canceled)
+	link.heal()
 	release(t, h)
 }
 
@@ -242,12 +228,12 @@ func TestNothingIsPrinted(t *testing.T) {
 	var log logged
 	redis.SetLogger(&log)
 	defer redis.SetLogger(new(logged))
-	m := servertest.StartRedis(t)
+	m := lockops.AnyRedis(t)
 	s := redisSession(t, m)
 	l := lockops.NewRedisMutex(s, "lock")
 	release(t, acquire(t, l))
 	m.Kill(t)
-	_, err := l.TryAcquire(within(t))
+	_, err := l.TryAcquire(limited(t, 100*time.Millisecond))
 	must.True(t, contains(err, "refused"), "TryAcquire", err, "want connection refused")
 	s.Close()
 	log.mu.Lock()
@@ -295,17 +281,16 @@ func acquireTimesOut(t *testing.T, l lockops.Locker) {
 // On servers that hang, Extend ends with its context or with the hold.
 func TestExtendEndsWithItsContext(t *testing.T) {
 	t.Parallel()
-	masters := threeMasters(t)
+	masters := anyMasters(t)
+	link := farAway(t, 0, 0, addrsOf(masters)...)
 	for _, kind := range redisKinds {
-		s := redisSession(t, mastersOf(kind, masters)...)
+		s := redisSessionWith(t, link.options[:len(mastersOf(kind, masters))])
 		hold := func(ttl time.Duration) *lockops.Hold {
 			long := lockops.WithMasterLimit(5 * time.Minute)
 			return acquire(t, lockOf(t, kind, s, servertest.UniqueName(t), lockops.WithTTL(ttl), long))
 		}
 		h, short, given := hold(10*time.Minute), hold(2*time.Second), hold(10*time.Minute)
-		for _, m := range masters {
-			m.Pause(t)
-		}
+		link.hang()
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(100*time.Millisecond, cancel)
 		releaseSoon := func() {
@@ -324,9 +309,7 @@ func TestExtendEndsWithItsContext(t *testing.T) {
 			must.Be(t, returned(t, "Extend", c.do), c.want, kind.Name, "Extend ends", c.what)
 		}
 		must.True(t, short.Release(limited(t, 20*time.Millisecond)) != nil, kind.Name, "release of a lost lock succeeded")
-		for _, m := range masters {
-			m.Resume(t)
-		}
+		link.heal()
 		release(t, h)
 	}
 }
@@ -334,12 +317,11 @@ func TestExtendEndsWithItsContext(t *testing.T) {
 // On a server that hangs, NewRedisSession ends with its context.
 func TestConnectingEndsWithItsContext(t *testing.T) {
 	t.Parallel()
-	m := servertest.StartRedis(t)
-	m.Pause(t)
-	defer m.Resume(t)
+	wire := servertest.StartWire(t, lockops.AnyRedis(t).Addr)
+	wire.Stop()
 	ctx := limited(t, 100*time.Millisecond)
 	must.Be(t, returned(t, "NewRedisSession", func() error {
-		o := &redis.UniversalOptions{Addrs: []string{m.Addr}, ReadTimeout: time.Hour}
+		o := &redis.UniversalOptions{Addrs: []string{wire.Addr()}, ReadTimeout: time.Hour}
 		_, err := lockops.NewRedisSession(ctx, masterOptions{o}, lockops.WithRequestLimit(time.Hour))
 		return err
 	}), context.DeadlineExceeded)

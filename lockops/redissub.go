@@ -21,7 +21,8 @@ import (
 type subscriber struct {
 	session  *RedisSession
 	master   *master
-	own      string // the session's channel
+	own      string        // the session's channel
+	beat     time.Duration // subscriberBeat, or shorter in a test
 	requests atomic.Uint64
 
 	requestMu sync.Mutex // requests are sent in the order of changes to locks; taken before mu
@@ -52,7 +53,7 @@ const (
 
 func newSubscriber(s *RedisSession, m *master) *subscriber {
 	return &subscriber{
-		session: s, master: m, own: recipe.LockscopeSessionChannel(s.id),
+		session: s, master: m, own: recipe.LockscopeSessionChannel(s.id), beat: subscriberBeat,
 		locks: make(map[string]*listeners), changed: make(chan struct{}),
 	}
 }
@@ -122,7 +123,7 @@ func (w *subscriber) listen(lock string) (stop func()) {
 func (w *subscriber) request(do func(context.Context, ...string) error, channels ...string) {
 	w.requests.Add(1)
 	// go-redis handles the error: it reconnects and subscribes again.
-	_ = do(w.master.reach(w.session.ctx, subscriberBeat), channels...)
+	_ = do(w.master.reach(w.session.ctx, w.beat), channels...)
 }
 
 // run receives until the session is closed.
@@ -134,11 +135,11 @@ func (w *subscriber) run() {
 	asked := false // a ping is unanswered
 	pruned := w.session.clock.now()
 	for w.session.ctx.Err() == nil {
-		if w.session.clock.since(pruned) >= subscriberBeat {
+		if w.session.clock.since(pruned) >= w.beat {
 			pruned = w.session.clock.now()
 			w.prune()
 		}
-		m, err := connect.Receive(context.Background(), pubsub, subscriberBeat)
+		m, err := connect.Receive(context.Background(), pubsub, w.beat)
 		var network net.Error
 		switch {
 		case err == nil:
@@ -147,7 +148,7 @@ func (w *subscriber) run() {
 		case errors.As(err, &network) && network.Timeout() && !asked:
 			asked = true
 			w.requests.Add(1)
-			_ = pubsub.Ping(w.master.reach(w.session.ctx, subscriberBeat))
+			_ = pubsub.Ping(w.master.reach(w.session.ctx, w.beat))
 		case transient(err): // a temporary refusal
 			_ = w.session.sleep(subscriberRest)
 			w.request(pubsub.Subscribe, w.channels()...)

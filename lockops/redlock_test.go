@@ -3,7 +3,6 @@ package lockops_test
 import (
 	"context"
 	"errors"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -72,35 +71,18 @@ func TestL3_ASlowMasterDelaysNoClient(t *testing.T) {
 	must.Equal(t, get(t, c, "lock"), "", "value at the resumed master")
 }
 
-// Requests to acquire and to clean up time out on a paused master. No key is left, whichever it
-// executes first.
-func TestLateSetLeavesNoKey(t *testing.T) {
-	t.Parallel()
-	m := servertest.StartRedis(t)
-	c := redisClient(t, m)
-	for range 5 {
-		s := redisSession(t, m)
-		m.Pause(t)
-		ctx := limited(t, 100*time.Millisecond)
-		_, err := lockops.NewRedisMutex(s, "lock", lockops.WithMasterLimit(50*time.Millisecond)).Acquire(ctx)
-		must.Be(t, err, context.DeadlineExceeded, "acquire")
-		s.Close()
-		m.Resume(t)
-		must.Equal(t, get(t, c, "lock"), "", "value left at the key")
-	}
-}
-
 // Answers that take longer than the TTL grant no lock.
 func TestL5_PauseDuringAcquire(t *testing.T) {
 	t.Parallel()
-	masters := threeMasters(t)
-	s := redisSession(t, masters...)
+	masters := anyMasters(t)
+	link := farAway(t, 0, 0, addrsOf(masters)...)
+	s := link.session(t)
 	release(t, acquire(t, lockops.NewRedlock(s, "lock", patient))) // connects and reads clocks
 	must.Become(t, "released everywhere", func() bool { return votes(t, masters, "lock") == 0 })
 	l := lockops.NewRedlock(s, "lock", lockops.WithTTL(100*time.Millisecond), lockops.WithMasterLimit(10*time.Second))
 	for _, m := range masters[:2] {
-		m.Pause(t)
-		resume := time.AfterFunc(time.Second, func() { m.Resume(t) }) // long after the TTL
+		link.wires[m.Addr].Stop()
+		resume := time.AfterFunc(time.Second, link.wires[m.Addr].Heal) // long after the TTL
 		defer resume.Stop()
 	}
 	refused(t, l, lockops.ErrNoQuorum)
@@ -155,7 +137,7 @@ func TestL9_RestoredVoteDoesNotCountYet(t *testing.T) {
 // did not answer.
 func TestL10_ReleaseReportsEachMaster(t *testing.T) {
 	t.Parallel()
-	masters := threeMasters(t)
+	masters := anyMasters(t)
 	h := fullRedlock(t, redisSession(t, masters...), masters, "lock", lockops.WithMasterLimit(10*time.Second))
 	masters[0].Kill(t)
 	redisClient(t, masters[1]).Del(within(t), "lock")
@@ -171,7 +153,7 @@ func TestL10_ReleaseReportsEachMaster(t *testing.T) {
 // The errors of calls without a quorum name the masters that did not answer.
 func TestRedlockWithoutQuorumSaysWhy(t *testing.T) {
 	t.Parallel()
-	masters := threeMasters(t)
+	masters := anyMasters(t)
 	s := redisSession(t, masters...)
 	masters[0].Kill(t)
 	masters[2].Kill(t)
@@ -200,53 +182,6 @@ func fullRedlock(
 	h := acquire(t, lockOf(t, redisKind("redlock"), s, key, opts...))
 	must.Become(t, "all masters voted", func() bool { return votes(t, masters, key) == len(masters) })
 	return h
-}
-
-// beforeVote is a client hook. Once armed, it blocks the next script until proceed is closed.
-type beforeVote struct {
-	servertest.Hook
-	armed            atomic.Bool
-	reached, proceed chan struct{}
-}
-
-func (b *beforeVote) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		if name := cmd.Name(); (name == "eval" || name == "evalsha") && b.armed.CompareAndSwap(true, false) {
-			close(b.reached)
-			<-b.proceed
-		}
-		return next(ctx, cmd)
-	}
-}
-
-// The master restarts after it identified itself but before it votes.
-func TestL1_RestartedAdoptedMasterDoesNotVote(t *testing.T) {
-	t.Parallel()
-	masters := threeMasters(t)
-	hook := &beforeVote{reached: make(chan struct{}), proceed: make(chan struct{})}
-	clients := adoptable(t, masters)
-	clients[1].AddHook(hook)
-	s := must.Have(lockops.AdoptRedis(within(t), clients))(t)
-	defer s.Close()
-	l := lockops.NewRedlock(s, "lock", lockops.WithTTL(time.Minute), lockops.WithMasterLimit(30*time.Second))
-	must.Become(t, "all masters voted", func() bool { // learns the masters' identities
-		h := acquire(t, l)
-		defer release(t, h)
-		return votes(t, masters, "lock") == 3
-	})
-	must.Become(t, "released everywhere", func() bool { return votes(t, masters, "lock") == 0 })
-	redisClient(t, masters[0]).Set(within(t), "lock", "somebody else's", time.Minute)
-	hook.armed.Store(true)
-	tried := make(chan error, 1)
-	ctx := within(t)
-	go func() {
-		_, err := l.TryAcquire(ctx)
-		tried <- err
-	}()
-	<-hook.reached
-	masters[1].Restart(t) // it and the first were another client's majority
-	close(hook.proceed)
-	isAny(t, <-tried, lockops.ErrHeld, lockops.ErrNoQuorum)
 }
 
 // adoptable returns clients that a session may adopt.

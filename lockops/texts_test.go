@@ -64,14 +64,40 @@ func TestTextsOfErrorsAndNames(t *testing.T) {
 		_, err := adopted(c)
 		texts = append(texts, errors.Join(err, c.Close()))
 	}
+	slow := &master{name: "host:1"}
+	slow.least.Store(int64(300 * time.Millisecond))
+	for _, o := range []options{{ttl: 1199 * time.Millisecond}, {ttl: time.Minute, limit: time.Second / 4, given: optLimit}} {
+		texts = append(texts, slow.far(&o))
+	}
+	_, err := failedConn{err: ErrGone}.Read(nil)
+	named := NewZKMutex(z, "/l", WithRecipe("sequential"), WithPrefix("job-")).queue.newNode(attempt{})
+	texts = append(texts, err, named.prefix, &blocked{by: recipe.Entry{Name: "x"}}, failedConn{}.LocalAddr(), failedConn{}.RemoteAddr())
+	must.Be(t, &DeniedError{Err: ErrGone}, ErrGone)
+	for _, path := range []string{"/a/b", "/a", "/", "x"} {
+		parent, ok := parentOf(path)
+		texts = append(texts, fmt.Sprintf("parent of %s: %q, %t", path, parent, ok))
+	}
 	golden(t, "testdata/texts.txt", texts)
+}
+
+func TestRepliesOfScriptsAreRead(t *testing.T) {
+	t.Parallel()
+	m := &master{name: "host:1", session: newRedisSession(nil)}
+	var read []any
+	for _, text := range []string{
+		"1 7 5 3", "0 250 5 3", "0 -1 5 3", "-1 0 5 3", "", "2 0 5 3", "-2 0 5 3", "1 7 5", "1 7 5 3 1", "1 7 5 x",
+	} {
+		v, err := m.judge(text, "lock", clockReading{})
+		read = append(read, fmt.Sprintf("%s → taken: %t, token: %d, left: %v, at: %d µs, %v", text, v.taken, v.token, v.pttl, v.at, errors.Join(err, v.err)))
+	}
+	golden(t, "testdata/verdicts.txt", read)
 }
 
 // TryAcquire fails as Check does, without asking a server.
 func TestCheckFindsInvalidOptions(t *testing.T) {
 	t.Parallel()
 	z := &ZKSession{}
-	must.Be(t, Check(NewZKMutex(z, "/l")), nil)
+	must.True(t, Check(NewZKMutex(z, "/l")) == nil && Check(nil) == nil, "a good lock, or another package's, is refused")
 	permits := func(n int, o ...Option) Locker { return NewZKSemaphore(z, "/l", n, o...) }
 	var texts []any
 	one, two := newRedisSession(nil), newRedisSession(nil)
@@ -86,7 +112,8 @@ func TestCheckFindsInvalidOptions(t *testing.T) {
 		NewRedlock(one, ""), NewRedlock(two, "k"), NewRedlock(one, "k"),
 	} {
 		_, err := l.TryAcquire(t.Context())
-		must.Equal(t, fmt.Sprint(err), fmt.Sprint(Check(l)), "TryAcquire of a lock that Check refuses")
+		_, waits := l.Acquire(t.Context())
+		must.Equal(t, fmt.Sprint(err, waits), fmt.Sprint(Check(l), Check(l)), "TryAcquire and Acquire of a lock that Check refuses")
 		must.True(t, errors.Is(err, ErrOption) || errors.Is(err, ErrMasters), err, "is another error")
 		texts = append(texts, err)
 	}

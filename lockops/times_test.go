@@ -44,6 +44,15 @@ func TestSilentMastersRestLonger(t *testing.T) {
 	}
 }
 
+// A master of a Redlock has a twentieth of the TTL for its answer, within bounds.
+func TestShortTTLsLeaveLessTime(t *testing.T) {
+	t.Parallel()
+	const ms = time.Millisecond
+	for ttl, want := range map[time.Duration]time.Duration{120 * ms: 40 * ms, 900 * ms: 50 * ms, 4000 * ms: 200 * ms, time.Minute: 500 * ms} {
+		must.Equal(t, NewRedlock(newRedisSession(nil), "lock", WithTTL(ttl)).opts.limit, want, "limit with a TTL of", ttl)
+	}
+}
+
 // A master younger than the TTL does not vote, unless the others are as young.
 func TestYoungMastersDoNotVote(t *testing.T) {
 	t.Parallel()

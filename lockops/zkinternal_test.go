@@ -16,6 +16,7 @@ import (
 	"github.com/lockscope/lockscope/inspect/recipe"
 	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/zkserver"
+	"github.com/lockscope/lockscope/internal/zkwire"
 )
 
 // Contenders are ordered by number, never by name, until the numbers are used up. A node that is
@@ -45,6 +46,8 @@ func TestZ15_OrderIsByNumber(t *testing.T) {
 	c := &contender{q: q, node: node{dir: "/q", path: "/q/" + guid + "0000000002", unique: true, czxid: 5}}
 	for _, gone := range []listing{{}, {children: []string{other + "0000000003"}}} {
 		must.Be(t, c.check(gone), errAgain, "not listed in", gone.children)
+		_, err := (&ZKSemaphore{permits: 2}).judge(t.Context(), c, gone)
+		must.Be(t, err, errAgain, "a permit that is not listed in", gone.children)
 	}
 	for _, last := range []string{"2147483647", "-2147483648"} {
 		c := &contender{q: q, node: node{dir: "/q", path: "/q/" + guid + last, unique: true}}
@@ -52,6 +55,8 @@ func TestZ15_OrderIsByNumber(t *testing.T) {
 	}
 	c.node.unique = false
 	must.Be(t, c.check(listing{children: []string{guid + "0000000002"}, czxid: 6}), errAgain, "in a new directory")
+	stranger := c.check(listing{children: []string{guid + "0000000002", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa__lock__0000000001"}})
+	must.True(t, errors.As(stranger, new(*RecipeError)), "behind a contender of kazoo", stranger)
 }
 
 func TestSuspensionShortensEarlierDeadlines(t *testing.T) {
@@ -102,11 +107,11 @@ func TestLeaseBelongsToItsSession(t *testing.T) {
 }
 
 // leasedSession is a session on a server of its own.
-func leasedSession(t *testing.T) *ZKSession {
+func leasedSession(t *testing.T, opts ...ZKOption) *ZKSession {
 	t.Helper()
-	server := must.Have(zkserver.Start(zkserver.Config{}))(t)
+	server := must.Have(zkserver.Start(zkserver.Config{MinSessionTimeout: 400 * time.Millisecond}))(t)
 	t.Cleanup(func() { _ = server.Close() })
-	s := must.Have(NewZKSession(t.Context(), []string{server.Addr()}))(t)
+	s := must.Have(NewZKSession(t.Context(), []string{server.Addr()}, opts...))(t)
 	t.Cleanup(s.Close)
 	return s
 }
@@ -170,37 +175,24 @@ func TestWatchEndsWithItsConnection(t *testing.T) {
 	watch := s.watch(session, "/")
 	<-watch.armed
 	s.watches.endOthers(watch.reply.Conn)
-	select {
-	case <-watch.ended:
-		t.Fatal("the watch ended before its connection")
-	default:
-	}
+	must.Equal(t, len(s.watches.paths), 1, "watches on the connection")
 	s.watches.endOthers(watch.reply.Conn + 1)
-	select {
-	case <-watch.ended:
-	default:
-		t.Fatal("the watch outlived its connection")
-	}
+	Await(t, "the watch ends", watch.ended)
 }
 
 // When the session's clock is past the lease, as after the process was stopped, the hold ends
 // without asking a server.
 func TestHoldEndsBySessionClock(t *testing.T) {
 	t.Parallel()
-	server := must.Have(zkserver.Start(zkserver.Config{}))(t)
-	defer func() { _ = server.Close() }()
 	var ahead atomic.Int64
-	s := must.Have(NewZKSession(t.Context(), []string{server.Addr()}, ClockAhead(&ahead)))(t)
-	defer s.Close()
+	s := leasedSession(t, ClockAhead(&ahead))
 	h := must.Have(NewZKMutex(s, "/lock").Acquire(t.Context()))(t)
 	id, timeout := s.tap.Session()
 	ahead.Store(int64(timeout))
 	must.True(t, !s.leased(id, leastLease), "still leased after a session timeout")
 	if holds := s.held.begin(s.clock.now(), false); len(holds) > 0 {
 		s.look(holds, timeout/beatsPerTimeout)
-		if h.Context().Err() == nil {
-			t.Fatal("the hold did not end when it was checked")
-		}
+		must.True(t, h.Context().Err() != nil, "the hold did not end when it was checked")
 	}
 	<-h.Context().Done()
 	must.Be(t, context.Cause(h.Context()), errSilence, "cause")
@@ -228,4 +220,94 @@ func TestUnwrittenRequestCountsAsLost(t *testing.T) {
 	for _, err := range []error{zk.ErrNoNode, zk.ErrNodeExists, zk.ErrNoAuth, zk.ErrNoChildrenForEphemerals, zk.ErrInvalidPath, zk.ErrInvalidACL} {
 		must.True(t, expectedOfCreate(err) && !expectedOfCreate(zk.ErrConnectionClosed), err, "counts as a server without containers")
 	}
+}
+
+// contenderOn returns a contender that has its node in a session.
+func contenderOn(t *testing.T, s *ZKSession, opts ...Option) *contender {
+	t.Helper()
+	q := newZKQueue(s, "/lock", opts, false)
+	must.Succeed(t, q.prepare(t.Context()))
+	session, _ := s.tap.Session()
+	a := attempt{mode: recipe.Exclusive, wait: true}
+	c := &contender{attempt: a, q: q, session: session, node: q.newNode(a)}
+	must.Succeed(t, c.check(must.Have(c.enter(t.Context()))(t)))
+	return c
+}
+
+// Where every proof comes late, a shorter lease will do from the third one on. A contender that does not wait
+// gives up after a session timeout.
+func TestSlowServersProveLess(t *testing.T) {
+	t.Parallel()
+	const timeout = 400 * time.Millisecond
+	s := leasedSession(t, WithSessionTimeout(timeout))
+	c, began := contenderOn(t, s), time.Now()
+	left := timeout * 3 / 16 // of the lease after each proof
+	s.clock.now = func() time.Time {
+		_, deadline := s.lease()
+		return deadline.Add(-left)
+	}
+	for proof, want := range []error{errLook, errLook, nil} {
+		must.Be(t, c.proveLease(t.Context()), want, "proof", proof+1)
+	}
+	must.True(t, time.Since(began) >= timeout/restPerTimeout+timeout/reportsPerTimeout, "no rest between the proofs")
+	left, c.wait = timeout/slowLease, false
+	must.Be(t, c.proveLease(t.Context()), errLook, "too short for slow servers")
+	c.proofs.since = c.proofs.since.Add(-timeout)
+	must.Be(t, c.proveLease(t.Context()), errSilence, "after a session timeout, without waiting")
+	c.node.path = "/lock/deleted"
+	must.Be(t, c.proveLease(t.Context()), errAgain, "a deleted node")
+}
+
+// The answer to a create request, or its absence, tells what may be there and what to do next.
+func TestAnswersToCreateRequests(t *testing.T) {
+	t.Parallel()
+	c := contenderOn(t, leasedSession(t))
+	made := c.node
+	for _, tt := range []struct{ answer, want, next error }{
+		{zk.ErrConnectionClosed, zk.ErrConnectionClosed, nil}, // the search finds it
+		{zk.ErrNoServer, zk.ErrNoServer, errAgain},
+		{zk.ErrNoAuth, zk.ErrNoAuth, errAgain},
+		{zk.ErrNoNode, errAgain, errAgain},
+	} {
+		f := &flight{}
+		f.replies[0].Err = tt.answer
+		c.node.path, c.node.maybe = "", true
+		must.Be(t, c.made(t.Context(), f), tt.want, tt.answer)
+		must.Be(t, c.recover(t.Context()), tt.next, "after", tt.answer)
+	}
+	c.node = made
+	must.Be(t, c.recover(t.Context()), nil, "a known node")
+	c.session++
+	must.Be(t, c.recover(t.Context()), errAgain, "a node of an earlier session")
+}
+
+// A hold is lost with its session, even if there is a new one.
+func TestHoldsEndWithTheirSession(t *testing.T) {
+	t.Parallel()
+	s := leasedSession(t)
+	for _, name := range []string{"curator", "sequential"} {
+		q := newZKQueue(s, "/"+name, []Option{WithRecipe(name)}, true)
+		h := must.Have(q.acquire(t.Context(), recipe.Exclusive))(t)
+		earlier := *h.grant.backend.(*zkGrant)
+		earlier.id--
+		_, read := q.enqueue(t.Context(), attempt{mode: recipe.Shared, inside: &earlier})
+		for _, err := range []error{read, earlier.release(t.Context())} {
+			must.True(t, errors.Is(err, ErrLost) && errors.Is(err, errExpired), name, err)
+		}
+		must.Be(t, earlier.proveNode(t.Context()), zk.ErrSessionExpired, name)
+		must.Be(t, context.Cause(h.Context()), errExpired, name)
+	}
+}
+
+// Nodes get the access list of WithACL, else the directory's own if it can be read.
+func TestNodesGetAnAccessList(t *testing.T) {
+	t.Parallel()
+	s := leasedSession(t)
+	must.Same(t, must.Have(s.ACL(t.Context(), "/"))(t), zk.WorldACL(zk.PermAll))
+	_, err := s.inherited("/dir", zkwire.Reply{Err: zk.ErrNoAuth})
+	must.Be(t, err, errNoACL)
+	_, err = s.ACL(t.Context(), "/dir")
+	must.Be(t, err, zk.ErrNoNode)
+	WithACL(zk.WorldACL(zk.PermRead)...)(&s.opts)
+	must.Same(t, must.Have(s.ACL(t.Context(), "/dir"))(t), zk.WorldACL(zk.PermRead), "given")
 }

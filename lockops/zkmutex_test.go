@@ -165,14 +165,13 @@ func TestZ14_WaitersRequeueAfterDirectoryDeletion(t *testing.T) {
 				_, second := mustQueue(t, within(t), kind.on(t, s, path))
 				deleteTree(t, look, root)
 				for range 2 {
+					var a acquired
 					select {
-					case a := <-first:
-						must.Succeed(t, a.err)
-						release(t, a.h)
-					case a := <-second:
-						must.Succeed(t, a.err)
-						release(t, a.h)
+					case a = <-first:
+					case a = <-second:
 					}
+					must.Succeed(t, a.err)
+					release(t, a.h)
 				}
 				awaitLoss(t, holder)
 			})

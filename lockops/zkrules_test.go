@@ -106,9 +106,7 @@ func TestZ22_ReadersAreGrantedTogether(t *testing.T) {
 			must.Succeed(t, a.err)
 			holds = append(holds, a.h)
 		case q := <-behind:
-			if q.Holder != w.Name() {
-				t.Fatalf("a reader waits for another one: %+v", q)
-			}
+			must.Equal(t, q.Holder, w.Name(), "a reader waits for")
 		}
 	}
 	release(t, holds...)
@@ -147,9 +145,7 @@ func TestZ17_SameNamedHoldsStaySeparate(t *testing.T) {
 	first := acquire(t, m)
 	deleteUnnoticed(t, server, p, s, first)
 	second := acquire(t, m)
-	if second.Name() != first.Name() {
-		t.Fatalf("second hold %q, want the name %q again", second.Name(), first.Name())
-	}
+	must.Equal(t, second.Name(), first.Name(), "name of the second hold")
 	tokensGrow(t, first, second)
 	// The loss has not been reported yet, so the release itself must check whose node it is.
 	must.Be(t, first.Release(within(t)), lockops.ErrLost, "release of the first")
@@ -291,20 +287,6 @@ func TestALostCreationSparesOtherHolds(t *testing.T) {
 	release(t, readers...)
 }
 
-// A session closed while it holds and waits leaves no watches on the server.
-func TestCloseLeavesNoWatch(t *testing.T) {
-	eachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper, path string) {
-		s := zkSession(t, server.Addr)
-		acquire(t, lockops.NewZKMutex(s, path))
-		_, got := mustQueue(t, within(t), mutexMaker(s, path))
-		must.Become(t, "the hold's node is watched", func() bool { return len(watchedBy(t, server, s)) > 0 })
-		id := s.Conn().SessionID()
-		s.Close()
-		must.Be(t, (<-got).err, lockops.ErrClosed)
-		must.Become(t, "no watch is left", func() bool { return len(watchedBySession(t, server, id)) == 0 })
-	})
-}
-
 // deleteUnnoticed deletes a hold's directory, while its session gets no events. The next node in a
 // new directory gets the name of the hold's, and only the czxid tells the nodes apart.
 func deleteUnnoticed(t *testing.T, server *servertest.ZooKeeper, p *proxy, s *lockops.ZKSession, h *lockops.Hold) {
@@ -318,7 +300,5 @@ func deleteUnnoticed(t *testing.T, server *servertest.ZooKeeper, p *proxy, s *lo
 func takeName(t *testing.T, look *zk.Conn, want string) {
 	t.Helper()
 	got := must.Have(look.Create("/lock/lock-", nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll)))(t)
-	if got != "/lock/"+want {
-		t.Fatalf("created %q, want %q again", got, want)
-	}
+	must.Equal(t, got, "/lock/"+want, "created")
 }

@@ -2,7 +2,6 @@ package lockops_test
 
 import (
 	"context"
-	"errors"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -135,11 +134,7 @@ func (u *inUse) enter(t testing.TB, mode byte) {
 }
 
 func (u *inUse) leave(mode byte) {
-	if mode == 'w' {
-		u.writers.Add(-1)
-	} else {
-		u.readers.Add(-1)
-	}
+	map[byte]*atomic.Int32{'w': &u.writers, 'r': &u.readers}[mode].Add(-1)
 }
 
 // visit tries to acquire the lock once in a random way, and returns the number of grants.
@@ -155,11 +150,8 @@ func (u *inUse) visit(t testing.TB, s *lockops.ZKSession, path string, recipe lo
 		ctx = within(t)
 	}
 	h, err := take(ctx)
-	switch {
-	case errors.Is(err, lockops.ErrHeld) || errors.Is(err, context.DeadlineExceeded):
-		return 0
-	case err != nil:
-		t.Error(err)
+	if err != nil {
+		isAny(t, err, lockops.ErrHeld, context.DeadlineExceeded)
 		return 0
 	}
 	u.enter(t, mode)

@@ -9,19 +9,15 @@ import (
 
 	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
-	"github.com/lockscope/lockscope/internal/zkserver"
 	"github.com/lockscope/lockscope/lockops"
 )
-
-// rwRecipes returns the recipes that have a read-write lock.
-func rwRecipes() []string { return []string{"curator", "kazoo", "madelson", "sequential"} }
 
 // eachRW runs a test on every kind of server with every recipe.
 func eachRW(t *testing.T, f func(t *testing.T, server *servertest.ZooKeeper, path string, recipe lockops.Option)) {
 	t.Helper()
 	t.Parallel()
 	servertest.EachZooKeeper(t, func(t *testing.T, server *servertest.ZooKeeper) {
-		for _, name := range rwRecipes() {
+		for _, name := range []string{"curator", "kazoo", "madelson", "sequential"} {
 			t.Run(name, func(t *testing.T) { f(t, server, servertest.UniquePath(t), lockops.WithRecipe(name)) })
 		}
 	})
@@ -303,29 +299,4 @@ func TestKazooMutexQueuesWithReaders(t *testing.T) {
 		release(t, h)
 		release(t, granted(t, second))
 	})
-}
-
-// A recipe without the wanted kind of lock is refused, and the error names the recipes that have
-// it.
-func TestRecipesWithoutReadersAreRefused(t *testing.T) {
-	t.Parallel()
-	s := zkSession(t, servertest.StartEmbeddedZooKeeper(t, zkserver.Config{}).Addr)
-	for _, tt := range []struct {
-		lock  lockops.Locker
-		words []string
-	}{
-		{
-			reentrantReader(s, "/a", lockops.WithRecipe("go-zookeeper")),
-			append(rwRecipes(), "go-zookeeper", "read-write lock"),
-		},
-		{reentrantWriter(s, "/a", lockops.WithRecipe("hbase")), []string{"hbase", "curator"}},
-		{lockops.NewZKMutex(s, "/a", lockops.WithRecipe("madelson")), []string{"madelson", "mutex", "curator", "go-zookeeper"}},
-		{reentrantReader(s, "/a", lockops.WithRecipe("nobody's")), []string{"nobody's"}},
-		{reentrantReader(s, "/a/"), []string{"/a/", "slash"}},
-	} {
-		for _, try := range []func(context.Context) (*lockops.Hold, error){tt.lock.Acquire, tt.lock.TryAcquire} {
-			_, err := try(within(t))
-			must.True(t, err != nil && contains(err, tt.words...), tt.lock, err)
-		}
-	}
 }

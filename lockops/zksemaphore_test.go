@@ -72,9 +72,8 @@ func TestZKSemaphoreIsNeverOverdrawn(t *testing.T) {
 			})
 		}
 		all.Wait()
-		for _, dir := range []string{leases, queue} {
-			becomeEmpty(t, server, dir)
-		}
+		becomeEmpty(t, server, leases)
+		becomeEmpty(t, server, queue)
 	})
 }
 
@@ -101,8 +100,7 @@ func TestZKSemaphoreWaitsAndTries(t *testing.T) {
 		must.Equal(t, len(second), 0, "grants to the second waiter")
 		release(t, one)
 		b := granted(t, second)
-		release(t, a)
-		release(t, b)
+		release(t, a, b)
 		release(t, must.Have(semaphore().TryAcquire(within(t)))(t))
 		for _, dir := range []string{leases, queue} {
 			must.Same(t, children(t, server, dir), nil, "nodes left")

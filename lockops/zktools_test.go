@@ -47,12 +47,7 @@ func children(t testing.TB, server *servertest.ZooKeeper, path string) []string 
 // watchedBy returns the paths that a session watches.
 func watchedBy(t testing.TB, server *servertest.ZooKeeper, s *lockops.ZKSession) (paths []string) {
 	t.Helper()
-	return watchedBySession(t, server, s.Conn().SessionID())
-}
-
-// watchedBySession lists the paths that a session watches.
-func watchedBySession(t testing.TB, server *servertest.ZooKeeper, id int64) (paths []string) {
-	t.Helper()
+	id := s.Conn().SessionID()
 	for path, sessions := range watchers(t, server) {
 		if slices.Contains(sessions, fmt.Sprintf("0x%x", uint64(id))) {
 			paths = append(paths, path)
