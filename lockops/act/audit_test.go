@@ -1,6 +1,7 @@
 package act
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -157,6 +158,9 @@ func TestChangedTrailsAreSeen(t *testing.T) {
 	if trail := readWhole(t, path); len(trail.Breaks) != 0 || !strings.Contains(lines[2], trail.Last) {
 		t.Errorf("last line removed: %+v, want no break", trail)
 	}
+	must.Succeed(t, os.WriteFile(path, make([]byte, maxAuditLine), 0o600))
+	_, err := ReadTrail(path)
+	must.Be(t, err, bufio.ErrTooLong)
 }
 
 // When a file is moved away, as logrotate does, a new one is started. No line is lost and each file
@@ -165,8 +169,10 @@ func TestMovedTrailIsStartedAgain(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.jsonl")
 	a := openTest(t, path, "a")
 	writeLines(t, a, 2)
+	moved := a.file
 	must.Succeed(t, os.Rename(path, path+".1"))
 	writeLines(t, a, 3)
+	must.Be(t, moved.Close(), os.ErrClosed, "the file that was moved")
 	for file, want := range map[string]int{path: 3, path + ".1": 2} {
 		trail := readWhole(t, file)
 		must.Equal(t, fmt.Sprint(len(trail.Records), trail.Breaks), fmt.Sprint(want, " []"), "records and breaks of", file)

@@ -2,6 +2,7 @@ package act
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -67,7 +68,6 @@ func TestClientConnectionIsEnded(t *testing.T) {
 	must.Be(t, bystander.Ping(t.Context()).Err(), nil, "the other connection")
 	r = must.Have(c.ender.EndClient(t.Context(), p, "--yes"))(t)
 	must.True(t, r.Reason == Changed && len(r.Ended) == 0, "killed again:", r)
-	must.Equal(t, c.preview(victim.addr).Refused, Gone, "preview of a closed connection")
 }
 
 // A client is killed while it disconnects and another of the same name connects. Only the seen
@@ -169,29 +169,20 @@ func TestSharedAddressIsFound(t *testing.T) {
 	}
 }
 
-// The connections of a busy master are listed only on request. Otherwise the error says why they
-// were not.
+// The connections of a busy master are listed only on request.
 func TestManyConnectionsAreListedOnRequest(t *testing.T) {
 	t.Parallel()
 	c := startClients(t)
-	c.connect("worker-1")
-	c.connect("worker-2")
-	refused := func(what, want string, most int) {
-		t.Helper()
-		list, err := c.ender.Connections(t.Context(), most)
-		must.True(t, len(list) == 0 && errors.Is(err, ErrRefused) && strings.Contains(err.Error(), want),
-			what, list, err)
-	}
-	refused("two of three", "it has 3 connections; only lockscope candidates LOCK lists more than 2", 2)
+	c.connect("worker")
+	_, err := c.ender.Connections(t.Context(), 1)
+	must.Be(t, err, ErrRefused, "one of two")
 	must.True(t, !strings.Contains(c.ours.Info(t.Context(), "commandstats").Val(), "cmdstat_client|list"), "listed")
-	for _, most := range []int{0, 3} {
-		must.Equal(t, len(must.Have(c.ender.Connections(t.Context(), most))(t)), 3, "connections, at most", most)
+	for _, most := range []int{0, 2} {
+		must.Equal(t, len(must.Have(c.ender.Connections(t.Context(), most))(t)), 2, "connections, at most", most)
 	}
 	command(t, c.ours, "ACL SETUSER default -info")
-	refused("without INFO", "+info", 3)
-	c.ours.Close()
-	_, err := c.ender.Connections(t.Context(), 0)
-	must.True(t, err != nil && !errors.Is(err, ErrRefused), "with a closed client:", err)
+	_, err = c.ender.Connections(t.Context(), 2)
+	must.Contain(t, fmt.Sprint(err), "+info")
 }
 
 // Spring publishes on a channel named for its registry, whose name may end at any colon of the key.

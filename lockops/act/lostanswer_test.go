@@ -104,7 +104,7 @@ func TestUnansweredTTLIsUnknown(t *testing.T) {
 		"one of three":                      {ttl: ttl, masters: []faulty{obeys, obeys, silent}, done: true},
 		"two of three":                      {ttl: ttl, masters: []faulty{obeys, lost, silent}, unknown: true},
 		"the deciding one of three":         {ttl: ttl, masters: []faulty{obeys, lost, refuses}, unknown: true},
-		"one, where too many refuse":        {ttl: ttl, masters: []faulty{silent, refuses, refuses}, reason: NoQuorum, detail: "no master is known to have set the TTL: "},
+		"one, where too many refuse":        {ttl: ttl, masters: []faulty{silent, refuses, refuses}, reason: NoQuorum, detail: "no master is known to have set the TTL: connection reset"},
 		"one of five, where others refuse":  {ttl: ttl, masters: []faulty{obeys, silent, refuses, refuses, refuses}, reason: NoQuorum, detail: "; it stays set there; unknown for 127.0.0.1:"},
 		"a value on one, of three":          {ttl: ttl, masters: []faulty{silent, {}, {}}, unknown: true},
 		"a value on two, of five, one lost": {ttl: ttl, masters: []faulty{obeys, silent, {}, {}, {}}, unknown: true},

@@ -2,6 +2,7 @@ package act
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -189,16 +191,21 @@ func (s *script) end(r *Redis, client string) {
 	}
 }
 
-// listing answers CLIENT LIST with its lists, one after the other, and CLIENT KILL with success or an error.
+// listing answers CLIENT LIST with its lists, one after the other, and CLIENT KILL with success or an error. INFO
+// counts the clients of the first list, if it has any.
 type listing struct {
 	servertest.Hook
 	lists []string
+	info  string
 	kill  error
 }
 
 // set takes connections as ID:PORT:NAME:FLAGS. Lists are separated by "then".
 func (l *listing) set(text string) {
-	l.lists = nil
+	l.lists, l.info = nil, ""
+	if first, _, _ := strings.Cut(text, " then "); first != "" {
+		l.info = fmt.Sprintf("# Clients\r\nconnected_clients:%d\r\n", len(strings.Fields(first)))
+	}
 	for list := range strings.SplitSeq(text, " then ") {
 		var lines []string
 		for _, connection := range strings.Fields(list) {
@@ -215,6 +222,8 @@ func (l *listing) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 		case "[client list]":
 			c.(*redis.StringCmd).SetVal(l.lists[0])
 			l.lists = l.lists[min(1, len(l.lists)-1):]
+		case "[info clients]":
+			c.(*redis.StringCmd).SetVal(l.info)
 		case "[client kill]":
 			c.(*redis.Cmd).SetVal(int64(1))
 			c.SetErr(l.kill)
@@ -260,6 +269,9 @@ func redisScript(t *testing.T, file string, servers []*servertest.Redis) {
 			listed.set(strings.Join(args, " "))
 		case "kill":
 			listed.kill = map[string]error{"lost": errLostAnswer, "refused": errorReply("NOPERM")}[args[0]]
+		case "list":
+			list, err := one.Connections(t.Context(), must.Have(strconv.Atoi(args[0]))(t))
+			s.say("listed", "%s, refused %v: %v", named(list), errors.Is(err, ErrRefused), err)
 		case "end":
 			s.end(one, args[0])
 		case "masters":

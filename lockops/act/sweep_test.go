@@ -147,35 +147,32 @@ func TestSweepCountsByLeaderClock(t *testing.T) {
 		_, stat, err := s.conn.Get(s.root + "/later")
 		must.Succeed(t, err)
 		const day = 24 * time.Hour
+		const unread = "the servers' clock could not be compared with ours, so no age is known"
+		const unproven = "no timestamp by the servers' current clock shows that they have been idle for that long"
 		ms := time.UnixMilli(stat.Ctime)
 		for _, tt := range []struct {
 			name                   string
 			backend                *inspect.Backend
 			ahead                  time.Duration // of our clock
 			found, recent, undated int
+			why                    string
 		}{
-			{"our clock is two days ahead", dated(inspect.LeaderClock{Known: true, From: 1, Offset: -2 * day}), 2 * day, 0, 2, 1},
-			{"used two days ago", dated(inspect.LeaderClock{Known: true, From: 1}), 2 * day, 2, 0, 1},
-			{"our clock is two days behind", dated(inspect.LeaderClock{Known: true, From: 1, Offset: 2 * day}), 0, 2, 0, 1},
-			{"dated by a former leader", dated(inspect.LeaderClock{Known: true, From: stat.Czxid + 100, Oldest: ms.Add(2 * day)}), 2 * day, 0, 0, 3},
-			{"its successor has led for two days", dated(inspect.LeaderClock{Known: true, From: stat.Czxid + 100, Oldest: ms}), 2 * day, 3, 0, 0},
-			{"unknown clock", dated(inspect.LeaderClock{From: 1}), 2 * day, 0, 0, 3},
-			{"unknown clock, much later dates", dated(inspect.LeaderClock{From: 1, Newest: ms.Add(2 * day)}), 0, 2, 0, 1},
-			{"unknown clock, also much earlier dates", dated(inspect.LeaderClock{From: 1, Oldest: ms.Add(-2 * day), Newest: ms}), 0, 0, 0, 3},
-			{"unknown clock, leader for two days by its dates", dated(inspect.LeaderClock{From: stat.Czxid + 100, Oldest: ms, Newest: ms.Add(2 * day)}), 0, 3, 0, 0},
-			{"no clock was read", dated(inspect.LeaderClock{}), 2 * day, 0, 0, 3},
-			{"no backend", nil, 2 * day, 0, 0, 3},
+			{"our clock is two days ahead", dated(inspect.LeaderClock{Known: true, From: 1, Offset: -2 * day}), 2 * day, 0, 2, 1, unproven},
+			{"used two days ago", dated(inspect.LeaderClock{Known: true, From: 1}), 2 * day, 2, 0, 1, unproven},
+			{"our clock is two days behind", dated(inspect.LeaderClock{Known: true, From: 1, Offset: 2 * day}), 0, 2, 0, 1, unproven},
+			{"dated by a former leader", dated(inspect.LeaderClock{Known: true, From: stat.Czxid + 100, Oldest: ms.Add(2 * day)}), 2 * day, 0, 0, 3, unproven},
+			{"its successor has led for two days", dated(inspect.LeaderClock{Known: true, From: stat.Czxid + 100, Oldest: ms}), 2 * day, 3, 0, 0, ""},
+			{"unknown clock", dated(inspect.LeaderClock{From: 1}), 2 * day, 0, 0, 3, unproven},
+			{"unknown clock, much later dates", dated(inspect.LeaderClock{From: 1, Newest: ms.Add(2 * day)}), 0, 2, 0, 1, unproven},
+			{"unknown clock, also much earlier dates", dated(inspect.LeaderClock{From: 1, Oldest: ms.Add(-2 * day), Newest: ms}), 0, 0, 0, 3, unproven},
+			{"unknown clock, leader for two days by its dates", dated(inspect.LeaderClock{From: stat.Czxid + 100, Oldest: ms, Newest: ms.Add(2 * day)}), 0, 3, 0, 0, ""},
+			{"no clock was read", dated(inspect.LeaderClock{}), 2 * day, 0, 0, 3, unread},
+			{"no backend", nil, 2 * day, 0, 0, 3, unread},
 		} {
 			s.backend = tt.backend
 			p := s.preview(day, tt.ahead)
 			must.Equal(t, [3]int{len(p.Found), p.Recent, p.Undated}, [3]int{tt.found, tt.recent, tt.undated}, tt.name)
-			why := "no timestamp by the servers' current clock shows that they have been idle for that long"
-			if tt.undated == 0 {
-				why = ""
-			} else if strings.HasPrefix(tt.name, "no ") {
-				why = "the servers' clock could not be compared with ours, so no age is known"
-			}
-			must.Equal(t, p.WhyUndated, why, tt.name)
+			must.Equal(t, p.WhyUndated, tt.why, tt.name)
 		}
 	})
 }
