@@ -324,5 +324,4 @@ func (t Ticket) writeUnseen(d *document, list []inspect.Unseen) {
 	for _, u := range list {
 		d.line("- %s: %s", prose(describe.Aspect(u.Aspect)), prose(describe.Reason(u)))
 	}
-	d.WriteByte('\n')
 }
