@@ -111,7 +111,7 @@ func (m *RedisFairMutex) nextBeat(pttl time.Duration) time.Duration {
 // our clock says when we sent that request. If most of the TTL has passed since, by delay or
 // suspension, ok is false and the server has to be asked.
 func (m *RedisFairMutex) handed(a *redisAttempt, t *turn) (until time.Time, ok bool) {
-	if t == nil || t.at == 0 || a.at == 0 || t.at < a.at || !m.opts.renew {
+	if t == nil || t.at < a.at || !m.opts.renew { // a message to look again has no time
 		return time.Time{}, false
 	}
 	since := time.Duration(t.at-a.at) * time.Microsecond

@@ -259,13 +259,7 @@ func (f *farCase) run() {
 	}
 	f.extend(h)
 	if f.ttl == renewedTTL {
-		select {
-		case <-f.renewed:
-		case <-h.Context().Done():
-			f.fails("renewal", context.Cause(h.Context()))
-		case <-time.After(hangs):
-			f.Errorf("%s: not renewed within %v", f.name, hangs)
-		}
+		lockops.Await(f.T, "a renewal", f.renewed)
 	}
 	f.handsOver(h)
 	f.link.cut()
@@ -377,6 +371,32 @@ func TestEveryConnectionTypeToleratesSlowLinks(t *testing.T) {
 	}
 }
 
+// A user who may not name a connection can use each lock. Without messages, only a fair lock is refused.
+func TestRefusedExtras(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ command, reply, fair string }{
+		{"setname", "-NOPERM no name\r\n", ""},
+		{"subscribe", "-LOADING not yet\r\n", ""},
+		{"subscribe", "-NOPERM no channel\r\n", "NOPERM no channel"},
+	} {
+		var refused, connected atomic.Bool
+		liar := servertest.StartLiar(t, lockops.AnyRedis(t).Addr, func(_ int, requests []byte, client io.Writer) bool {
+			if !bytes.Contains(requests, []byte(tt.command+"\r\n")) || refused.Swap(true) {
+				return false
+			}
+			_, _ = io.WriteString(client, tt.reply)
+			return true
+		})
+		o := &redis.UniversalOptions{Addrs: []string{liar.Addr}, ClientName: "mine"}
+		o.OnConnect = func(context.Context, *redis.Conn) error { connected.Store(true); return nil }
+		s := redisSessionWith(t, masterOptions{o})
+		must.True(t, connected.Load(), "the program's OnConnect was not called")
+		release(t, acquire(t, lockops.NewRedisMutex(s, "lock")))
+		_, err := lockops.NewRedisFairMutex(s, "fair").Acquire(within(t))
+		must.True(t, (err == nil) == (tt.fair == "") && contains(err, tt.fair), tt.command, tt.reply, err)
+	}
+}
+
 // With one master, the error is that of the master; a majority is not mentioned.
 func TestNewRedisSessionExplainsFailure(t *testing.T) {
 	t.Parallel()
@@ -384,4 +404,6 @@ func TestNewRedisSessionExplainsFailure(t *testing.T) {
 	must.Be(t, err, lockops.ErrNoQuorum)
 	must.True(t, contains(err, "127.0.0.1:1", "refused"), err)
 	must.True(t, !contains(err, lockops.ErrNoQuorum.Error()), err)
+	_, err = lockops.NewRedisSession(within(t), nil)
+	must.True(t, contains(err, "no masters"), err)
 }

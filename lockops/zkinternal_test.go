@@ -262,12 +262,11 @@ func TestSlowServersProveLess(t *testing.T) {
 func TestAnswersToCreateRequests(t *testing.T) {
 	t.Parallel()
 	c := contenderOn(t, leasedSession(t))
-	made := c.node
 	for _, tt := range []struct{ answer, want, next error }{
-		{zk.ErrConnectionClosed, zk.ErrConnectionClosed, nil}, // the search finds it
 		{zk.ErrNoServer, zk.ErrNoServer, errAgain},
 		{zk.ErrNoAuth, zk.ErrNoAuth, errAgain},
 		{zk.ErrNoNode, errAgain, errAgain},
+		{zk.ErrConnectionClosed, zk.ErrConnectionClosed, nil}, // the search finds it
 	} {
 		f := &flight{}
 		f.replies[0].Err = tt.answer
@@ -275,7 +274,6 @@ func TestAnswersToCreateRequests(t *testing.T) {
 		must.Be(t, c.made(t.Context(), f), tt.want, tt.answer)
 		must.Be(t, c.recover(t.Context()), tt.next, "after", tt.answer)
 	}
-	c.node = made
 	must.Be(t, c.recover(t.Context()), nil, "a known node")
 	c.session++
 	must.Be(t, c.recover(t.Context()), errAgain, "a node of an earlier session")
