@@ -63,18 +63,16 @@ func TestTimeoutReturnsErrHeld(t *testing.T) {
 }
 
 func TestUnsupportedOptionsAreErrors(t *testing.T) {
-	zkOnly := map[string]lockops.Option{"WithRecipe": lockops.WithRecipe("curator"), "WithPrefix": lockops.WithPrefix("n-")}
-	redisOnly := map[string]lockops.Option{
-		"WithTTL": lockops.WithTTL(time.Second), "WithoutRenewal": lockops.WithoutRenewal(),
-		"WithMasterLimit": lockops.WithMasterLimit(time.Second), "OnRenew": lockops.OnRenew(func(time.Time) {}),
-	}
+	zkOnly := []lockops.Option{lockops.WithRecipe("curator"), lockops.WithPrefix("n-")}
+	ttl, limit := lockops.WithTTL(time.Second), lockops.WithMasterLimit(time.Second)
+	redisOnly := []lockops.Option{ttl, limit, lockops.WithoutRenewal(), lockops.OnRenew(nil)}
 	eachKind(t, func(t *testing.T, k lockops.Kind, lock maker) {
 		wrong := zkOnly
 		if k.On == lockops.OnZooKeeper {
 			wrong = redisOnly
 		}
-		for name, option := range wrong {
-			refused(t, lock(option), lockops.ErrOption, name)
+		for i, option := range wrong {
+			refused(t, lock(option), lockops.ErrOption, "option", i)
 		}
 		release(t, acquire(t, lock(lockops.WithLabel("me"), lockops.OnWaiting(func(string) {}))))
 	})

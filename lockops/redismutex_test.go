@@ -45,8 +45,7 @@ func neverTwoHolders(t *testing.T, n, k int, locker func(i int) lockops.Locker, 
 		all.Go(func() {
 			for range k {
 				h, err := locker(i).Acquire(within(t))
-				if err != nil {
-					t.Error(err)
+				if must.Be(t, err, nil); err != nil {
 					return
 				}
 				must.Equal(t, inside.Add(1), 1, "two holders at once")

@@ -202,8 +202,11 @@ func TestElectionTimeoutReportsHeld(t *testing.T) {
 		time.AfterFunc(100*time.Millisecond, cancel) // while it asks again
 	})
 	long := lockops.WithMasterLimit(time.Minute)
-	_, err := lockops.NewRedlock(link.session(t), "lock", hang, long, lockops.WithTTL(5*time.Minute)).Acquire(ctx)
+	l := lockops.NewRedlock(link.session(t), "lock", hang, long, lockops.WithTTL(5*time.Minute))
+	_, err := l.Acquire(ctx)
 	isAll(t, err, lockops.ErrHeld, context.Canceled)
+	_, err = l.Acquire(limited(t, 100*time.Millisecond)) // no answer at all
+	must.True(t, contains(err, "deadline exceeded") && !contains(err, "nil"), err)
 	link.heal()
 	release(t, h)
 }

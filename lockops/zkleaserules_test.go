@@ -216,8 +216,7 @@ func TestLocksWorkOverDistantLinks(t *testing.T) {
 
 func farCycle(t *testing.T, i int, l lockops.Locker, p *proxy) {
 	h, err := l.Acquire(within(t))
-	if err != nil {
-		t.Errorf("%v: Acquire: %v", l, err)
+	if must.Be(t, err, nil, l, "Acquire"); err != nil {
 		return
 	}
 	_, err = l.TryAcquire(within(t))
@@ -232,8 +231,7 @@ func farCycle(t *testing.T, i int, l lockops.Locker, p *proxy) {
 	for errors.Is(err, lockops.ErrHeld) && free.Err() == nil { // the node of the previous try may still be there
 		h, err = l.TryAcquire(free)
 	}
-	if err != nil {
-		t.Errorf("%v: TryAcquire after the release: %v", l, err)
+	if must.Be(t, err, nil, l, "TryAcquire after the release"); err != nil {
 		return
 	}
 	must.Be(t, h.Release(within(t)), nil, l)

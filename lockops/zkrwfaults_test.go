@@ -157,9 +157,7 @@ func (u *inUse) visit(t testing.TB, s *lockops.ZKSession, path string, recipe lo
 	u.enter(t, mode)
 	if mode == 'w' && rand.N(2) == 0 {
 		r, err := reentrantReader(s, path, recipe).Acquire(h.Context())
-		if err != nil {
-			t.Error(err)
-		} else {
+		if must.Be(t, err, nil); err == nil {
 			u.leave('w')
 			u.enter(t, 'r')
 			mode = 'r'
