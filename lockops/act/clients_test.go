@@ -136,8 +136,7 @@ func TestClusterClientsAreNotEnded(t *testing.T) {
 	cluster := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}})
 	defer cluster.Close()
 	p := must.Have(onMaster(t, cluster, "").PreviewEnd(t.Context(), ClientRequest{}))(t)
-	must.Equal(t, p.Refused, Unsupported, "refused")
-	must.Contain(t, p.Detail, "use the node as a target (redis://HOST:PORT)")
+	must.True(t, p.Refused == Unsupported && strings.HasSuffix(p.Detail, "the node as a target (redis://HOST:PORT)"), p)
 }
 
 func TestZooKeeperSessionsAreNotEnded(t *testing.T) {
@@ -155,18 +154,11 @@ func TestZooKeeperSessionsAreNotEnded(t *testing.T) {
 // All clients of a Unix socket share one address, so an address is ambiguous there and nothing is
 // killed.
 func TestSharedAddressIsFound(t *testing.T) {
-	const path = "/run/redis.sock:0"
-	one := Connection{Server: "10.0.0.1:6379", ID: 3, Addr: path}
-	for _, tt := range []struct {
-		list []Connection
-		want string
-	}{
-		{[]Connection{one, {Server: one.Server, ID: 4, Addr: path}}, one.Server},
-		{[]Connection{one, {Server: "10.0.0.2:6379", ID: 3, Addr: path}}, ""},
-		{[]Connection{one}, ""},
-	} {
-		must.Equal(t, sharedAddress(tt.list), tt.want, tt.list)
-	}
+	one := Connection{Server: "10.0.0.1:6379", ID: 3, Addr: "/run/redis.sock:0"}
+	elsewhere := one
+	elsewhere.Server = "10.0.0.2:6379"
+	must.Equal(t, sharedAddress([]Connection{one, one}), one.Server, "of two clients")
+	must.Equal(t, sharedAddress([]Connection{one, elsewhere}), "", "of one client on two servers")
 }
 
 // The connections of a busy master are listed only on request.

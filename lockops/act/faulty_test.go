@@ -179,7 +179,7 @@ func TestUninvolvedMasterDecidesNothing(t *testing.T) {
 		"with two where it expired":    {masters: []faulty{gone, gone, never}, reason: Gone},
 		"expired except where refused": {masters: []faulty{gone, gone, refuses}, reason: NoQuorum},
 		"a refused vote":               {masters: []faulty{refuses, {}, {}}, reason: NoQuorum},
-		"gone, unreadable before":      {masters: []faulty{gone, gone, unread}, unknown: true, detail: "could not be read before that"},
+		"gone, unreadable before":      {masters: []faulty{gone, gone, unread}, unknown: true, detail: "before that"},
 		"gone, but deleted on another": {masters: []faulty{gone, obeys, unread}, done: true},
 		"gone, not asked":              {masters: []faulty{gone, gone, unasked}, reason: Gone},
 	})
@@ -190,6 +190,8 @@ func TestUninvolvedMasterDecidesNothing(t *testing.T) {
 func TestUnreadableMasterMayHaveContender(t *testing.T) {
 	seen := &inspect.Contender{Name: "v", State: inspect.Holding}
 	hidden := inspect.Vote{Up: true, Unseen: []inspect.Unseen{{Aspect: inspect.AspectHolders}}}
+	digested := &inspect.Contender{Name: "v", Special: inspect.Special{Digest: digest("value")}}
+	must.True(t, !lacks(&inspect.Vote{Up: true, Present: true, Value: "v"}, digested), "only its first KiB was read")
 	const pending = "whether it is removed on r1 is unknown: it was still there afterwards, " +
 		"but the request got no answer and may still arrive"
 	const lost = "whether it was removed on r1 is unknown: no answer came, and it could not be read after that"

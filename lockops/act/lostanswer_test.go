@@ -19,10 +19,10 @@ func TestUnansweredReleaseIsUnknown(t *testing.T) {
 	lost, stays := faulty{has: true, fails: errLostAnswer, lost: true, dead: true}, faulty{has: true, stays: true}
 	denied := faulty{has: true, fails: errDenied, dead: true}
 	checkAll(t, map[string]attempt{
-		"one, lost":                               {masters: []faulty{lost}, unknown: true},
+		"one, lost":                               {masters: []faulty{lost}, unknown: true, detail: "after that"},
 		"one, not sent":                           {masters: []faulty{unsent}, reason: NoQuorum},
 		"one, refused":                            {masters: []faulty{denied}, reason: NoQuorum},
-		"three, two lost":                         {masters: []faulty{obeys, lost, lost}, unknown: true, detail: "could not be read after that"},
+		"three, two lost":                         {masters: []faulty{obeys, lost, lost}, unknown: true},
 		"three, one lost and one has it":          {masters: []faulty{obeys, lost, stays}, unknown: true},
 		"three, one lost and one not sent":        {masters: []faulty{obeys, lost, unsent}, unknown: true},
 		"three, two not sent":                     {masters: []faulty{obeys, unsent, unsent}, reason: NoQuorum},
@@ -93,22 +93,26 @@ func TestUnansweredTTLIsUnknown(t *testing.T) {
 	t.Parallel()
 	lost, unrun := faulty{has: true, fails: errLostAnswer, lost: true}, faulty{has: true, fails: errLostAnswer}
 	gone := faulty{has: true, fails: errLostAnswer, ends: true}
-	const ttl = time.Minute
-	checkAll(t, map[string]attempt{
-		"one, set":                          {ttl: ttl, masters: []faulty{lost}, unknown: true, detail: " did not answer: the TTL may have been set there, or may still be"},
-		"one, unread":                       {ttl: ttl, masters: []faulty{silent}, unknown: true},
-		"one still without a TTL":           {ttl: ttl, masters: []faulty{unrun}, unknown: true},
-		"one, not sent":                     {ttl: ttl, masters: []faulty{unsent}, reason: NoQuorum},
-		"one, refused":                      {ttl: ttl, masters: []faulty{refuses}, reason: NoQuorum, detail: "no master set the TTL: the user"},
-		"one that is gone":                  {ttl: ttl, masters: []faulty{gone}, reason: Gone},
-		"one of three":                      {ttl: ttl, masters: []faulty{obeys, obeys, silent}, done: true},
-		"two of three":                      {ttl: ttl, masters: []faulty{obeys, lost, silent}, unknown: true},
-		"the deciding one of three":         {ttl: ttl, masters: []faulty{obeys, lost, refuses}, unknown: true},
-		"one, where too many refuse":        {ttl: ttl, masters: []faulty{silent, refuses, refuses}, reason: NoQuorum, detail: "no master is known to have set the TTL: connection reset"},
-		"one of five, where others refuse":  {ttl: ttl, masters: []faulty{obeys, silent, refuses, refuses, refuses}, reason: NoQuorum, detail: "; it stays set there; unknown for 127.0.0.1:"},
-		"a value on one, of three":          {ttl: ttl, masters: []faulty{silent, {}, {}}, unknown: true},
-		"a value on two, of five, one lost": {ttl: ttl, masters: []faulty{obeys, silent, {}, {}, {}}, unknown: true},
-	})
+	const mayBe = " did not answer: the TTL may have been set there, or may still be"
+	const unsure = "no master is known to have set the TTL: connection reset"
+	for name, a := range map[string]attempt{
+		"one, set":                          {masters: []faulty{lost}, unknown: true, detail: mayBe},
+		"one, unread":                       {masters: []faulty{silent}, unknown: true},
+		"one still without a TTL":           {masters: []faulty{unrun}, unknown: true},
+		"one, not sent":                     {masters: []faulty{unsent}, reason: NoQuorum},
+		"one, refused":                      {masters: []faulty{refuses}, reason: NoQuorum, detail: "TTL: the user"},
+		"one that is gone":                  {masters: []faulty{gone}, reason: Gone},
+		"one of three":                      {masters: []faulty{obeys, obeys, silent}, done: true},
+		"two of three":                      {masters: []faulty{obeys, lost, silent}, unknown: true},
+		"the deciding one of three":         {masters: []faulty{obeys, lost, refuses}, unknown: true},
+		"one, where too many refuse":        {masters: []faulty{silent, refuses, refuses}, reason: NoQuorum, detail: unsure},
+		"one of five, where others refuse":  {masters: []faulty{obeys, silent, refuses, refuses, refuses}, reason: NoQuorum},
+		"a value on one, of three":          {masters: []faulty{silent, {}, {}}, unknown: true},
+		"a value on two, of five, one lost": {masters: []faulty{obeys, silent, {}, {}, {}}, unknown: true},
+	} {
+		a.ttl = time.Minute
+		t.Run(name, func(t *testing.T) { a.check(t) })
+	}
 }
 
 // A TTL may come from the request whose reply was lost, or from the holder.

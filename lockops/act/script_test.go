@@ -179,7 +179,8 @@ func (s *script) end(r *Redis, client string) {
 	s.list("sends", p.Sends)
 	s.list("warns", p.Warnings)
 	result, err := r.EndClient(s.Context(), p, "typed")
-	s.say("result", "%s: %s", trues(map[string]bool{string(result.Reason): result.Reason != "", "unknown": result.Unknown}), result.Detail)
+	why := trues(map[string]bool{string(result.Reason): result.Reason != "", "unknown": result.Unknown})
+	s.say("result", "%s: %s", why, result.Detail)
 	if len(result.Ended) > 0 {
 		s.say("ended", "%s", named(result.Ended))
 	}

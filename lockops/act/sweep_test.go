@@ -74,7 +74,8 @@ func (s *sweeping) sweep(what string, p SweepPreview, dir EmptyDir, want Reason)
 	s.Helper()
 	r := must.Have(s.sweeper.Sweep(s.Context(), p, dir, "--yes"))(s)
 	must.True(s, r.Released == (want == "") && r.Reason == want, what, r)
-	must.Equal(s, r.Detail, map[Reason]string{Gone: "it is gone already", Changed: "it has been used since the check"}[want])
+	details := map[Reason]string{Gone: "it is gone already", Changed: "it has been used since the check"}
+	must.Equal(s, r.Detail, details[want])
 }
 
 // An idle, empty directory that once had children is deleted and audited. Directories in use,
@@ -146,10 +147,11 @@ func TestSweepCountsByLeaderClock(t *testing.T) {
 		s := startSweeping(t, server.Addr, nil)
 		_, stat, err := s.conn.Get(s.root + "/later")
 		must.Succeed(t, err)
+		type clock = inspect.LeaderClock
 		const day = 24 * time.Hour
 		const unread = "the servers' clock could not be compared with ours, so no age is known"
-		const unproven = "no timestamp by the servers' current clock shows that they have been idle for that long"
-		ms := time.UnixMilli(stat.Ctime)
+		const vague = "no timestamp by the servers' current clock shows that they have been idle for that long"
+		ms, newer := time.UnixMilli(stat.Ctime), stat.Czxid+100
 		for _, tt := range []struct {
 			name                   string
 			backend                *inspect.Backend
@@ -157,16 +159,16 @@ func TestSweepCountsByLeaderClock(t *testing.T) {
 			found, recent, undated int
 			why                    string
 		}{
-			{"our clock is two days ahead", dated(inspect.LeaderClock{Known: true, From: 1, Offset: -2 * day}), 2 * day, 0, 2, 1, unproven},
-			{"used two days ago", dated(inspect.LeaderClock{Known: true, From: 1}), 2 * day, 2, 0, 1, unproven},
-			{"our clock is two days behind", dated(inspect.LeaderClock{Known: true, From: 1, Offset: 2 * day}), 0, 2, 0, 1, unproven},
-			{"dated by a former leader", dated(inspect.LeaderClock{Known: true, From: stat.Czxid + 100, Oldest: ms.Add(2 * day)}), 2 * day, 0, 0, 3, unproven},
-			{"its successor has led for two days", dated(inspect.LeaderClock{Known: true, From: stat.Czxid + 100, Oldest: ms}), 2 * day, 3, 0, 0, ""},
-			{"unknown clock", dated(inspect.LeaderClock{From: 1}), 2 * day, 0, 0, 3, unproven},
-			{"unknown clock, much later dates", dated(inspect.LeaderClock{From: 1, Newest: ms.Add(2 * day)}), 0, 2, 0, 1, unproven},
-			{"unknown clock, also much earlier dates", dated(inspect.LeaderClock{From: 1, Oldest: ms.Add(-2 * day), Newest: ms}), 0, 0, 0, 3, unproven},
-			{"unknown clock, leader for two days by its dates", dated(inspect.LeaderClock{From: stat.Czxid + 100, Oldest: ms, Newest: ms.Add(2 * day)}), 0, 3, 0, 0, ""},
-			{"no clock was read", dated(inspect.LeaderClock{}), 2 * day, 0, 0, 3, unread},
+			{"our clock is two days ahead", dated(clock{Known: true, From: 1, Offset: -2 * day}), 2 * day, 0, 2, 1, vague},
+			{"used two days ago", dated(clock{Known: true, From: 1}), 2 * day, 2, 0, 1, vague},
+			{"our clock is two days behind", dated(clock{Known: true, From: 1, Offset: 2 * day}), 0, 2, 0, 1, vague},
+			{"dated by former leader", dated(clock{Known: true, From: newer, Oldest: ms.Add(2 * day)}), 2 * day, 0, 0, 3, vague},
+			{"its successor has led for two days", dated(clock{Known: true, From: newer, Oldest: ms}), 2 * day, 3, 0, 0, ""},
+			{"unknown clock", dated(clock{From: 1}), 2 * day, 0, 0, 3, vague},
+			{"unknown clock, much later dates", dated(clock{From: 1, Newest: ms.Add(2 * day)}), 0, 2, 0, 1, vague},
+			{"unknown clock, also early dates", dated(clock{From: 1, Oldest: ms.Add(-2 * day), Newest: ms}), 0, 0, 0, 3, vague},
+			{"unknown clock, leader for days", dated(clock{From: newer, Oldest: ms, Newest: ms.Add(2 * day)}), 0, 3, 0, 0, ""},
+			{"no clock was read", dated(clock{}), 2 * day, 0, 0, 3, unread},
 			{"no backend", nil, 2 * day, 0, 0, 3, unread},
 		} {
 			s.backend = tt.backend
