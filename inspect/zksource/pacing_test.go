@@ -3,6 +3,7 @@ package zksource
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -89,23 +90,49 @@ func TestFirstPassSendsShortRequests(t *testing.T) {
 	}
 }
 
-// A read with a very long path gets its own request.
+// Reads share a request while they fit. A read with a very long path gets its own request.
 func TestLongPathIsReadAlone(t *testing.T) {
 	t.Parallel()
 	r := testRun(t, Config{Roots: []string{"/locks"}})
 	r.conn.link = &link{}
-	names := contenders(3)
-	names[1] = strings.Repeat("x", requestGoal) + names[1]
-	wantContenders(r, names...)
-	b := r.gather()
-	alone := r.tree.Queue.Alone
-	must.Equal(t, len(b.jobs), 2, "reads that share a request")
-	must.True(t, len(alone) == 1 && len(alone[0].Name) >= requestGoal, "reads of their own", len(alone))
-	want := 8 + len(zkwire.MultiRead(b.reads, nil).Body)
-	must.Equal(t, b.length, want, "bytes of the request")
-	wantContenders(r, names[1])
+	short := contenders(2)
+	length := func(name string) int {
+		read := shared(&tree.Job{Kind: tree.JobGet, Dir: r.tree.Dir("/locks"), Name: name}, r.cfg)
+		return read.Length()
+	}
+	fits := strings.Repeat("x", requestGoal-multiReadFrame-length(short[1])) + short[1]
+	fitsWithShort := fits[length(short[0]):]
+	for _, tt := range []struct {
+		what          string
+		names         []string
+		shared, alone int
+	}{
+		{"a longer path between two", []string{short[0], "x" + fits, short[1]}, 2, 1},
+		{"a path that fills a request", []string{fits}, 1, 0},
+		{"a path that is longer", []string{"x" + fits}, 0, 1},
+		{"two that fill a request", []string{short[0], fitsWithShort}, 2, 0},
+		{"two that are longer", []string{short[0], "x" + fitsWithShort}, 1, 0},
+	} {
+		wantContenders(r, tt.names...)
+		b := r.gather()
+		must.Equal(t, len(b.jobs), tt.shared, "reads that share a request:", tt.what)
+		must.Equal(t, len(r.tree.Queue.Alone), tt.alone, "reads of their own:", tt.what)
+		must.Equal(t, b.length, 8+len(zkwire.MultiRead(b.reads, nil).Body), "bytes of the request:", tt.what)
+	}
+	wantContenders(r, "x"+fits)
 	r.sendMany(r.gather(), noon)
 	must.Equal(t, r.pacing.batches, 0, "shared requests without a read")
+}
+
+func TestLongListEndsARequest(t *testing.T) {
+	t.Parallel()
+	r := testRun(t, Config{Roots: []string{"/a", "/b"}})
+	lists := []tree.Job{{Kind: tree.JobList, Dir: r.tree.Dir("/a")}, {Kind: tree.JobList, Dir: r.tree.Dir("/b")}}
+	for names, want := range map[int32]int{listGoal/nameBytes - 1: 2, listGoal / nameBytes: 1} {
+		r.tree.Apply(&tree.Reply{Job: lists[0], Stat: tree.Stat{Czxid: 1, NumChildren: names}})
+		r.tree.Queue = tree.Queue{Urgent: slices.Clone(lists)}
+		must.Equal(t, len(r.gather().jobs), want, "lists in a request, after", names, "names")
+	}
 }
 
 func TestSmallestBudgetAllowsARequest(t *testing.T) {

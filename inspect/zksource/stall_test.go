@@ -134,3 +134,12 @@ func TestStallRequestsTablesAgain(t *testing.T) {
 	}
 	must.True(t, !w.inquiries.asking && !w.inquiries.askAt.After(w.now()), "asks at", w.inquiries.askAt)
 }
+
+func TestInquiryIsReportedAtOnce(t *testing.T) {
+	t.Parallel()
+	w := watchedRun(t, Config{})
+	inquiry := w.ensemble.Inquiry(ensemble.Inquiry{Now: w.now, Spawn: w.tasks.Go, Limit: time.Millisecond})
+	w.identify(inquiry.Run(t.Context()))
+	w.beat()
+	must.True(t, len(w.emitted) == 1 && w.emitted[0].Backend != nil, w.emitted)
+}
