@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/internal/sourcekit"
 	"github.com/lockscope/lockscope/inspect/zksource/tree"
 	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/zkwire"
@@ -135,10 +136,26 @@ func TestLongListEndsARequest(t *testing.T) {
 	}
 }
 
-func TestSmallestBudgetAllowsARequest(t *testing.T) {
+// At once, a tenth of a second's budget is allowed, or a whole second's for changes. It is at least one
+// request.
+func TestBudgetsAllowShortBursts(t *testing.T) {
 	t.Parallel()
-	p := newPacing(Config{Budget: Budget{Items: 5, Bytes: 100, Requests: 1}})
-	must.Equal(t, p.takeMany(true, time.Unix(1, 0)), 0, "wait before the first request")
+	p := newPacing(Config{Budget: Budget{Discovering: 200, Steady: 30, Requests: 400, Items: 500, Bytes: 600}})
+	least := newPacing(Config{Budget: Budget{Discovering: 1, Steady: 0.5, Requests: 1, Items: 5, Bytes: 100}})
+	for _, discovers := range []bool{true, false} {
+		must.Equal(t, least.takeMany(discovers, noon), 0, "wait before the first request, discovers", discovers)
+		must.True(t, least.takeMany(discovers, noon) > 0, "no wait before the second one, discovers", discovers)
+	}
+	for b, want := range map[*sourcekit.Bucket]int{
+		p.discovering: 20, p.steady: 30, p.requests: 40, p.items: 50, p.bytes: 60,
+		least.discovering: 1, least.items: 1,
+	} {
+		taken := 0
+		for b.Take(noon) == 0 {
+			taken++
+		}
+		must.Equal(t, taken, want, "at once from", b)
+	}
 }
 
 // A pass starts with two requests in flight, and sends more only while that does not delay answers.
@@ -181,6 +198,13 @@ func TestPassDistinguishesFarFromSlow(t *testing.T) {
 	must.True(t, d.spare <= 5, "a server that has become slow has", d.spare, "spare requests")
 }
 
+// answers takes 64 answers of each time.
+func (p *pacing) answers(took ...time.Duration) {
+	for i := range 64 * len(took) {
+		p.answered(took[i/64])
+	}
+}
+
 func TestSlowAnswersHalveTheBudgets(t *testing.T) {
 	t.Parallel()
 	p := newPacing(Config{Budget: Budget{Discovering: 100, Steady: 10}})
@@ -191,12 +215,7 @@ func TestSlowAnswersHalveTheBudgets(t *testing.T) {
 		return p.discovering.Take(at)
 	}
 	usual := wait()
-	for range 64 {
-		p.answered(2 * time.Millisecond)
-	}
-	for range 64 {
-		p.answered(20 * time.Millisecond)
-	}
+	p.answers(2*time.Millisecond, 20*time.Millisecond)
 	slow := wait()
 	must.True(t, slow >= 19*time.Millisecond && usual <= 11*time.Millisecond, "waits", slow, "when slow,", usual, "before")
 }
@@ -204,12 +223,7 @@ func TestSlowAnswersHalveTheBudgets(t *testing.T) {
 func TestQuickestRequestsAreReported(t *testing.T) {
 	t.Parallel()
 	r := testRun(t, Config{})
-	for range 64 {
-		r.pacing.answered(5 * time.Millisecond)
-	}
-	for range 64 {
-		r.pacing.answered(7 * time.Millisecond)
-	}
+	r.pacing.answers(5*time.Millisecond, 7*time.Millisecond)
 	cost := r.describe().Cost
 	must.Equal(t, cost.Quickest, 7*time.Millisecond, "quickest")
 	must.Equal(t, cost.StartQuickest, 5*time.Millisecond, "at the start")

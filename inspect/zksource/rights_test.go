@@ -212,24 +212,6 @@ func hidden(l *inspect.Lock, right string) bool {
 		l.Unknown(inspect.AspectWaiters) && l.Unseen[0].Reason != "" && l.Unseen[0].Where != "" && l.Unseen[0].Right == right
 }
 
-func TestUnreadableDirectoryIsSkipped(t *testing.T) {
-	s := onReal(t)
-	s.queue("/open", "a")
-	s.logIn("secret")
-	s.queue("/shut", "a")
-	s.allow("/shut", owners("secret"))
-	v := s.once()
-	must.True(t, len(v.Locks) == 1 && v.Locks["/open"] != nil, "locks", v.Describe())
-	want := inspect.Unseen{Aspect: inspect.AspectLocks, Where: s.zks.Addr, Read: "getChildren /shut", Right: "READ on /shut"}
-	blind := slices.ContainsFunc(v.Backend.Unseen, func(u inspect.Unseen) bool {
-		u.Reason, u.Advice = "", ""
-		return u == want
-	})
-	must.True(t, blind && v.Backend.State == inspect.Connected, "backend", v.Backend)
-	s.cfg.Auth = []byte("ops:secret")
-	must.True(t, s.once().Locks["/shut"] != nil, "not read with credentials")
-}
-
 func TestLockOverBudgetIsUnknown(t *testing.T) {
 	s := onEmbedded(t, zkserver.Config{})
 	s.cfg.Budget = zksource.Budget{Children: 5}

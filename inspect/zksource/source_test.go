@@ -61,15 +61,6 @@ func TestWatchReportsChanges(t *testing.T) {
 	})
 }
 
-func TestARootMayAppearLater(t *testing.T) {
-	eachServer(t, func(_ *testing.T, s *scene) {
-		s.cfg.Roots = []string{s.root + "/later"}
-		v := s.watchHastily()
-		s.queue("/later", "a")
-		v.awaitListed(s.root + "/later")
-	})
-}
-
 func TestOnlyTheNamedDirectoryIsRead(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *scene) {
 		nodes := s.queue("/l", "a", "b")
@@ -115,44 +106,22 @@ func TestHotLockReadsAreBounded(t *testing.T) {
 	must.True(t, float64(cost) <= 20+2*4*(took+1), changes, "changes in", took, "s cost", cost, "requests")
 }
 
-func TestRestartedServerIsFoundAgain(t *testing.T) {
-	s := onReal(t).as(40 * time.Second)
-	s.queue("/lock", "a")
-	v := s.watch()
-	v.awaitListed("/lock")
-	s.zks.Kill(t)
-	v.awaitConnection(inspect.Down)
-	s.zks.Restart(t)
-	v.awaitConnection(inspect.Connected)
-	s.another().join("/lock", "b") // the first client may hang for a minute if it connected before the server served
-	v.awaitWaiters("/lock", 1)
-}
-
 func TestUnreachableServerIsDown(t *testing.T) {
 	t.Parallel()
 	cfg := zksource.Config{Backend: "zk", Servers: []string{"127.0.0.1:1"}}
-	start := time.Now()
 	b := once(t, cfg).Backend
 	must.Equal(t, b.State, inspect.Down, b.Error)
 	must.True(t, b.Error != "" && b.Servers[0].State == inspect.ServerDown, "backend", b)
-	took := time.Since(start)
-	must.True(t, took <= 40*time.Second, "took", took)
 	watching{View: sourcetest.Watch(t, zksource.New(cfg)), t: t}.awaitConnection(inspect.Down)
 }
 
 func TestOverfullDirectoryIsNotListed(t *testing.T) {
-	s := onEmbedded(t, zkserver.Config{WithoutAddWatch: true})
+	s := onEmbedded(t, zkserver.Config{})
 	s.queue("/big", "", "", "", "", "", "")
 	s.queue("/small", "a")
-	cfg := s.cfg
-	cfg.Budget = zksource.Budget{Children: 5}
-	v := once(t, cfg)
+	s.cfg.Budget = zksource.Budget{Children: 5}
+	v := s.once()
 	must.True(t, len(v.Locks) == 1 && v.Backend.Unknown(inspect.AspectLocks), "too many children", v.Describe())
-	w := s.watchHastily()
-	w.focus("/small")
-	s.join("/small", "b")
-	w.awaitWaiters("/small", 1)
-	w.Peek(func() { must.Equal(t, w.Backend.Cost.Watches, 0, "watches") })
 }
 
 func TestFocusReadsLongQueuesInFull(t *testing.T) {
@@ -176,13 +145,10 @@ func TestDirectoriesNamedLikeContendersAreWalked(t *testing.T) {
 			s.dirs(fmt.Sprint("/user-", 1000000000+i))
 		}
 		v := s.watch()
-		start := time.Now()
 		for _, dir := range []string{"/user-1000000003", "/user-1000000090"} {
 			s.join(dir, "a")
 			v.awaitListed(s.root + dir)
 		}
-		took := time.Since(start)
-		must.True(t, took <= 40*time.Second, "found after", took)
 		v.Peek(func() { must.Equal(t, v.Locks[s.root], nil, "locks", v.Describe()) })
 		one := s.once()
 		must.Equal(t, len(one.Locks), 2, "locks in one pass", one.Describe())
