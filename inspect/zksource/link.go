@@ -41,8 +41,7 @@ type link struct {
 	server   string    // the server that granted the session
 	dialled  time.Time // when the connection with the session was dialled
 	greeted  time.Time // when it had the session
-	failed   bool
-	slow     bool // a server did not answer in time
+	slow     bool      // a server did not answer in time
 	raw      net.Conn
 	errors   map[string]failure // why each server could not be reached
 }
@@ -168,8 +167,7 @@ func (l *link) dial(network, addr string, timeout time.Duration) (net.Conn, erro
 func (l *link) attemptFailed(addr string, err error) {
 	l.errors[addr] = failure{connect.Reason(err), connect.Ours(err)}
 	l.slow = l.slow || connect.TimedOut(err)
-	if l.attempts >= l.servers && !l.failed {
-		l.failed = true
+	if l.attempts >= l.servers {
 		l.inbox.add(linkEvent{link: l, at: l.now(), kind: linkFailed})
 	}
 }

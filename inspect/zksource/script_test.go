@@ -113,7 +113,12 @@ func (s *scripted) step(t *testing.T, words ...string) {
 		s.tree.FirstPass, s.pacing.flying = false, 1
 	case "idle":
 		s.tree.Queue, s.pacing.flying = tree.Queue{}, 0
+	case "focus":
+		s.refocus(map[string]bool{words[1]: true})
+	case "asks":
+		s.startInquiry(at)
 	case "inquiry":
+		s.inquiries.asking = false
 		s.inquiries.ended++
 		s.inquiries.identified = s.tree.FirstPass
 	}
@@ -183,6 +188,7 @@ func (s *scripted) state() []string {
 		fmt.Sprint("wakes after: ", s.untilNext(s.now())),
 		fmt.Sprint("credentials: ", string(s.conn.auth)),
 		fmt.Sprint("inquires next: ", when(s.inquiries.askAt)),
+		fmt.Sprint("inquires now: ", s.inquiries.asking),
 		fmt.Sprint("disturbed: ", when(b.DisturbedAt), ", connections lost: ", b.Lost),
 		fmt.Sprint("first pass done: ", b.FirstPass, ", ends: ", s.done),
 	}
