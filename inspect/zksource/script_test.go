@@ -140,6 +140,7 @@ func (s *scripted) step(t *testing.T, words ...string) {
 func (s *scripted) state() []string {
 	b, q := s.describe(), &s.tree.Queue
 	server, cost := b.Servers[0], b.Cost
+	requests, _ := s.conn.cost() // others are those of inquiries
 	when := func(at time.Time) string {
 		if at.IsZero() {
 			return "never"
@@ -177,7 +178,7 @@ func (s *scripted) state() []string {
 		fmt.Sprint("sought: ", b.Sought.For, " among ", b.Sought.Among, " ", b.Sought.Counted),
 		fmt.Sprint("first server: ", server.State, " ", server.Fault, " ", server.Error, ", latency ", int64(server.Latency)),
 		fmt.Sprint("limits: ", cost.Limit, " requests, ", cost.ItemLimit, " reads and ", cost.ByteLimit, " bytes a second"),
-		fmt.Sprint("spent: ", cost.Requests, " requests, ", cost.Items, " reads and ", cost.Bytes, " bytes"),
+		fmt.Sprint("spent: ", requests, " requests, ", cost.Items, " reads and ", cost.Bytes, " bytes"),
 		fmt.Sprint("watches: ", cost.Watches),
 		fmt.Sprint("in flight: ", s.pacing.flying, " reads, ", s.pacing.batches, " requests"),
 		fmt.Sprint("urgent: ", reads(q.Urgent)),
