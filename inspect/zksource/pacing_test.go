@@ -156,6 +156,11 @@ func TestBudgetsAllowShortBursts(t *testing.T) {
 		}
 		must.Equal(t, taken, want, "at once from", b)
 	}
+	free := newPacing(Config{Budget: Budget{Unlimited: true, Discovering: 1, Steady: 1, Requests: 1, Items: 1, Bytes: 1}})
+	for _, b := range []*sourcekit.Bucket{free.discovering, free.steady, free.requests, free.items, free.bytes} {
+		b.Spend(1000)
+		must.Equal(t, b.Take(noon), 0, "wait without a budget")
+	}
 }
 
 // A pass starts with two requests in flight, and sends more only while that does not delay answers.

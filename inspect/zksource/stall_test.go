@@ -143,3 +143,13 @@ func TestInquiryIsReportedAtOnce(t *testing.T) {
 	w.beat()
 	must.True(t, len(w.emitted) == 1 && w.emitted[0].Backend != nil, w.emitted)
 }
+
+func TestConnectingIsNotReported(t *testing.T) {
+	t.Parallel()
+	w := watchedRun(t, Config{})
+	w.conn.ready, w.backend.stale = false, true
+	w.beat()
+	must.Equal(t, len(w.emitted), 0, "reports before there is a reason")
+	w.conn.ready, w.pacing.throttle = true, time.Millisecond
+	must.Equal(t, w.untilNext(w.now()), time.Millisecond, "wakes when the budget has a request again")
+}
