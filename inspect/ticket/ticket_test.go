@@ -145,25 +145,17 @@ func of(make func() (*inspect.Snapshot, *inspect.Lock)) Ticket {
 	return Of(describe.View{Snapshot: s, Now: noon}, l, nil)
 }
 
-// ofFinding is the ticket of the lock's least finding, or one of its backend.
-func ofFinding(make func() (*inspect.Snapshot, *inspect.Lock), backend bool) Ticket {
-	s, l := make()
-	view, f := describe.View{Snapshot: s, Now: noon}, &l.Findings[0]
-	if backend {
-		return OfBackend(view, s.Backends[0], f)
-	}
-	return Of(view, l, f)
-}
-
 func written(t *testing.T, ticket Ticket, form string) string {
 	t.Helper()
 	return must.Have(ticket.In(form))(t)
 }
 
 func TestTicketsMatchGoldenFiles(t *testing.T) {
+	s, l := past()
+	view, herd := describe.View{Snapshot: s, Now: noon}, &l.Findings[0]
 	for name, ticket := range map[string]Ticket{
 		"orders": of(orders), "cart": of(cart), "hostile": of(hostile),
-		"past": of(past), "herd-first": ofFinding(past, false), "backend": ofFinding(past, true),
+		"past": of(past), "herd-first": Of(view, l, herd), "backend": OfBackend(view, s.Backends[0], herd),
 	} {
 		for _, form := range Forms() {
 			got := written(t, ticket, form)

@@ -272,14 +272,6 @@ func TestCancellationIsNotAFailure(t *testing.T) {
 	}
 }
 
-func TestAFailureIsOneLine(t *testing.T) {
-	ctx, s := asking(t, Config{Addr: "127.0.0.1:1", Admin: "http://127.0.0.1:1"}, time.Minute)
-	_, err := s.Status(ctx)
-	if err == nil || strings.Contains(err.Error(), "\n") || strings.Count(err.Error(), "refused") != 2 || s.Requests() != 0 {
-		t.Errorf("%v, after %d requests", err, s.Requests())
-	}
-}
-
 func TestDeadServerTimesOut(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0") // accepts and says nothing
 	must.Succeed(t, err)
