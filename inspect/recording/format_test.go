@@ -4,15 +4,19 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/internal/must"
@@ -132,6 +136,59 @@ func TestOldRecordingsAreRead(t *testing.T) {
 		return field == "Trips" || field == "TripsPerSecond" || field == "Within"
 	})
 	must.NoDiff(t, cmp.Diff(want, got, noMore))
+}
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// TestReadingsMatchGoldenFile plays each recording of testdata/readings.txtar, and seeks its end.
+func TestReadingsMatchGoldenFile(t *testing.T) {
+	const golden = "testdata/readings.txtar"
+	all := must.Have(txtar.ParseFile(golden))(t)
+	path := filepath.Join(t.TempDir(), "recording")
+	for i, f := range all.Files {
+		given, _, _ := strings.Cut(string(f.Data), "= ")
+		text := strings.TrimSuffix(given, "...\n")
+		r := Read(time.Now, strings.NewReader(text), Speed(0), Kept())
+		err := r.All(func(u inspect.Update) {
+			given += fmt.Sprintf("= %s\n", bytes.Join(must.Have(lines("", r.Now(), u))(t), nil))
+		})
+		must.Succeed(t, os.WriteFile(path, []byte(text), 0o600))
+		end, failure := finderOf(t, path).End(t.Context())
+		given += fmt.Sprintf("= cut: %v, %v\n= end: %s, %v\n", r.Cut(), err, end.Format(time.TimeOnly), failure)
+		given = strings.NewReplacer(path, "FILE", "unable to unmarshal", "cannot unmarshal").Replace(given) // either, at random
+		must.NoDiff(t, cmp.Diff(string(f.Data), given), f.Name, "- golden, + read")
+		all.Files[i].Data = []byte(given)
+	}
+	if *update {
+		must.Succeed(t, os.WriteFile(golden, txtar.Format(all), 0o600))
+	}
+}
+
+// An update is written every ten seconds, with a whole snapshot once a minute.
+func TestWrittenLinesMatchGoldenFile(t *testing.T) {
+	const golden = "testdata/written.jsonl"
+	table := func(covers ...inspect.ID) inspect.Update {
+		return inspect.Update{Watches: &inspect.WatchTable{Backend: "zk", Covers: covers}}
+	}
+	id := func(path string) inspect.ID { return inspect.ID{Backend: "zk", Path: path} }
+	updates := slices.Concat(runs()[0].(script), runs()[1].(script), script{table(id("/a")), table(), table(id("/b"))})
+	var got bytes.Buffer
+	w := must.Have(newWriter(&got, now))(t)
+	for i, u := range slices.Repeat(updates, 2) {
+		must.Succeed(t, w.write(now.Add(time.Duration(i)*10*time.Second), u))
+	}
+	if *update {
+		must.Succeed(t, os.WriteFile(golden, got.Bytes(), 0o600))
+	}
+	must.NoDiff(t, cmp.Diff(string(must.Have(os.ReadFile(golden))(t)), got.String()), "- golden, + written")
+}
+
+func TestLinesAreLimited(t *testing.T) {
+	eightParts := &inspect.Lock{Masters: make([]inspect.Vote, 7)}
+	must.Equal(t, fitting(slices.Repeat([]*inspect.Lock{eightParts}, 600)), chunk/8, "locks on a line")
+	must.Equal(t, fitting([]*inspect.Lock{{Masters: make([]inspect.Vote, chunk)}}), 1, "large locks on a line")
+	_, err := lines("", now, inspect.Update{Backend: &inspect.Backend{Error: strings.Repeat("x", MaxLine)}})
+	must.True(t, err != nil && strings.Contains(err.Error(), "over the limit of 33554432"), err)
 }
 
 // Terminal escapes are refused in each field that is printed without escaping, since only our sources

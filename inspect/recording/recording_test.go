@@ -147,40 +147,21 @@ func TestALargeUpdateIsSeveralLines(t *testing.T) {
 	must.True(t, updates[0].Backend != nil, "no backend")
 }
 
-func TestCrashLosesOnlyLastUpdate(t *testing.T) {
-	file := record(t, runs()[0])
-	whole := bytes.Count(file, []byte("\n")) - 1
-	for cut := len(file) - 1; cut > bytes.IndexByte(file, '\n')+1; cut -= 7 {
-		r := Read(time.Now, bytes.NewReader(file[:cut]), Speed(0))
-		n := 0
-		must.Succeed(t, r.Run(t.Context(), func(inspect.Update) { n++ }))
-		lines := bytes.Count(file[:cut], []byte("\n")) - 1
-		if n < lines || n > lines+1 || n > whole || (n == lines) != r.Cut() && file[cut-1] != '\n' {
-			t.Fatalf("cut at %d: %d updates of %d whole lines, cut %v", cut, n, lines, r.Cut())
-		}
-	}
-}
-
-func TestOtherFilesAreRefused(t *testing.T) {
-	good := string(record(t, runs()[1]))
-	first, rest, _ := strings.Cut(good, "\n")
-	for name, text := range map[string]string{
-		"empty": "", "no header": rest, "other JSON": "{}\n", "text": "hello\n", "newer": strings.Replace(first, ":2", ":3", 1) + "\n",
-		"broken line": first + "\n{\n" + rest, "bad escape": first + "\n" + `{"at":"2026-11-21T09:00:10Z","update":{"Gone":["zk:\\q"]}}` + "\n",
-		"null lock": first + "\n" + `{"at":"2026-11-21T09:00:10Z","update":{"Put":[null]}}` + "\n",
-	} {
-		err := Read(time.Now, strings.NewReader(text)).All(func(inspect.Update) {})
-		must.True(t, err != nil, name, "read without an error")
-	}
-	old := Read(time.Now, strings.NewReader(`{"recording":1,"at":"2026-01-01T00:00:00Z"}`+"\n")).All(func(inspect.Update) {})
-	must.Be(t, old, ErrFormat)
-	must.Contain(t, old.Error(), "version 1, and this program reads version 2")
+func TestUnreadableFilesAreErrors(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x")
 	_, err := Open(time.Now, path)
 	must.Be(t, err, os.ErrNotExist)
-	must.Succeed(t, os.WriteFile(path, []byte(rest), 0o600))
+	_, err = NewFinder(path)
+	must.Be(t, err, os.ErrNotExist)
+	_, err = NewFinder(t.TempDir())
+	must.Be(t, err, ErrNotSeekable)
+	must.Succeed(t, os.WriteFile(path, []byte("hello\n"), 0o600))
 	_, err = Open(time.Now, path)
 	must.Be(t, err, ErrFormat)
+	must.Succeed(t, os.WriteFile(path, record(t, runs()...), 0o600))
+	r := must.Have(Open(time.Now, path))(t)
+	must.Succeed(t, os.Remove(path))
+	must.Be(t, r.All(func(inspect.Update) {}), os.ErrNotExist, "removed")
 }
 
 // All times shift together: 10 s ago in the recording is 10 s ago in the replay.
@@ -210,6 +191,16 @@ func TestAFullDiskEndsTheRecording(t *testing.T) {
 		err := New(time.Now, &failing{lines}, runs()[0]).Run(t.Context(), func(inspect.Update) { state++ })
 		must.True(t, errors.Is(err, io.ErrShortWrite) && state <= lines, lines, "lines", state, "updates passed on", err)
 	}
+	for lines := 590; lines < 700; lines++ { // the first whole snapshot is among them
+		must.Be(t, Save(&failing{lines}, handoffs(750)), io.ErrShortWrite, lines, "lines")
+	}
+}
+
+func TestCanceledRecordingPassesNothingOn(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	emitted := func(inspect.Update) { t.Error("an update after the end") }
+	must.Succeed(t, New(time.Now, io.Discard, runs()[0]).Run(ctx, emitted))
 }
 
 func TestReplayKeepsRecordedPace(t *testing.T) {
