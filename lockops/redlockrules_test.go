@@ -215,7 +215,8 @@ func TestRedlockReleaseLeavesOthersAlone(t *testing.T) {
 // earlier.
 func TestRedlockWaiterLeavesAllMasters(t *testing.T) {
 	t.Parallel()
-	masters := threeMasters(t)
+	masters := anyMasters(t)
+	link := farAway(t, 0, 0, addrsOf(masters)...)
 	turns := recipe.LockscopeKey(recipe.TurnPrefix, "lock")
 	queued := func(i int) bool {
 		return must.Have(redisClient(t, masters[i]).Exists(within(t), turns).Result())(t) == 1
@@ -223,11 +224,11 @@ func TestRedlockWaiterLeavesAllMasters(t *testing.T) {
 	h := acquire(t, lockops.NewRedlock(redisSession(t, masters...), "lock", patient))
 	ctx, cancel := context.WithCancel(within(t))
 	defer cancel()
-	got := begin(ctx, lockops.NewRedlock(redisSession(t, masters...), "lock"))
+	got := begin(ctx, lockops.NewRedlock(link.session(t), "lock"))
 	must.Become(t, "the waiter is queued on the first master", func() bool { return queued(0) })
-	masters[0].Pause(t)
+	link.wires[masters[0].Addr].Stop()
 	must.Become(t, "the waiter is queued on the second master", func() bool { return queued(1) })
-	masters[0].Resume(t)
+	link.heal()
 	cancel()
 	must.Be(t, (<-got).err, context.Canceled)
 	for i, m := range masters {

@@ -32,6 +32,8 @@ func TestLeasesPlanTheirWork(t *testing.T) {
 		must.Equal(t, max(0, l.renewAt.Sub(now)), tt.renew, "time to the renewal of", tt.left, "of", tt.ttl)
 		must.Equal(t, max(0, l.listenAt.Sub(now)), tt.listen, "until it listens, of", tt.left)
 	}
+	s.leases.lookForSleep(s.sleepClock)
+	must.True(t, s.leases.watch == nil, "it looks for suspensions without a lease")
 }
 
 func TestSilentMastersRestLonger(t *testing.T) {
@@ -46,10 +48,9 @@ func TestSilentMastersRestLonger(t *testing.T) {
 
 // A master of a Redlock has a twentieth of the TTL for its answer, within bounds.
 func TestShortTTLsLeaveLessTime(t *testing.T) {
-	t.Parallel()
-	const ms = time.Millisecond
-	for ttl, want := range map[time.Duration]time.Duration{120 * ms: 40 * ms, 900 * ms: 50 * ms, 4000 * ms: 200 * ms, time.Minute: 500 * ms} {
-		must.Equal(t, NewRedlock(newRedisSession(nil), "lock", WithTTL(ttl)).opts.limit, want, "limit with a TTL of", ttl)
+	for ttl, want := range map[time.Duration]int64{120: 40, 900: 50, 4000: 200, 60_000: 500} {
+		l := NewRedlock(newRedisSession(nil), "lock", WithTTL(ttl*time.Millisecond))
+		must.Equal(t, l.opts.limit.Milliseconds(), want, "ms for an answer, with a TTL in ms of", int64(ttl))
 	}
 }
 

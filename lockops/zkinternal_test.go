@@ -55,8 +55,8 @@ func TestZ15_OrderIsByNumber(t *testing.T) {
 	}
 	c.node.unique = false
 	must.Be(t, c.check(listing{children: []string{guid + "0000000002"}, czxid: 6}), errAgain, "in a new directory")
-	stranger := c.check(listing{children: []string{guid + "0000000002", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa__lock__0000000001"}})
-	must.True(t, errors.As(stranger, new(*RecipeError)), "behind a contender of kazoo", stranger)
+	stranger := c.check(listing{children: []string{guid + "0000000002", "read-0000000001"}})
+	must.True(t, errors.As(stranger, new(*RecipeError)), "behind a contender of madelson", stranger)
 }
 
 func TestSuspensionShortensEarlierDeadlines(t *testing.T) {
