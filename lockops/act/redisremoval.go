@@ -102,7 +102,7 @@ func removalOf(l *inspect.Lock, c *inspect.Contender, value string) (removal, bo
 	case "rueidislock":
 		keys, _ := recipe.RueidisKeys(key)
 		return removal{
-			name: "rueidislock", keys: keys, args: []any{name, role(c)},
+			name: "rueidislock", keys: keys, args: []any{name, c.State.String()},
 			says: fmt.Sprintf("compare-and-delete the %d keys of %s (those that still hold the value seen)", len(keys),
 				inspect.Escape(key)),
 		}, true
@@ -163,14 +163,6 @@ func lockscopeRemoval(key string, c *inspect.Contender, plain removal) removal {
 func unsupported(l *inspect.Lock) string {
 	return fmt.Sprintf("a %s of %s cannot be released safely from outside: stop its holder, or delete its key by hand",
 		l.Kind, l.Recipe)
-}
-
-// role returns the confirmed role in the form that the scripts expect.
-func role(c *inspect.Contender) string {
-	if c.State == inspect.Holding {
-		return "holds"
-	}
-	return "partial"
 }
 
 func memberRemoval(key string, members ...any) removal {

@@ -1,12 +1,12 @@
--- Deletes those of the keys of one lock that still hold ARGV[1], if it holds the lock by two of them, or does not, as was
--- seen: ARGV[2] is 'holds' or 'partial'.
+-- Deletes those of the keys of one lock that still hold ARGV[1]. It was seen as ARGV[2]: only if that is 'holding', two of
+-- them must hold it.
 local own = {}
 for _, key in ipairs(KEYS) do
   if look('GET', key) == ARGV[1] then
     own[#own + 1] = key
   end
 end
-if #own == 0 or (#own >= 2) ~= (ARGV[2] == 'holds') then
+if #own == 0 or (#own >= 2) ~= (ARGV[2] == 'holding') then
   return 0
 end
 for _, key in ipairs(own) do
