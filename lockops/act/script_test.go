@@ -142,6 +142,9 @@ func (s *script) preview(args []string) {
 	if p.Refused != "" {
 		s.say("refused", "%s: %s", p.Refused, p.Detail)
 	}
+	for _, c := range p.Alike {
+		s.say("alike", "%s", c.Name)
+	}
 	switch {
 	case p.Next != nil:
 		s.say("next", "%s", p.Next.Name)
@@ -225,6 +228,8 @@ func (l *listing) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 			l.lists = l.lists[min(1, len(l.lists)-1):]
 		case "[info clients]":
 			c.(*redis.StringCmd).SetVal(l.info)
+			c.SetErr(l.kill)
+			return l.kill
 		case "[client kill]":
 			c.(*redis.Cmd).SetVal(int64(1))
 			c.SetErr(l.kill)

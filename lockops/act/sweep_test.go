@@ -103,7 +103,7 @@ func TestSweepDeletesOnlyIdleLeftovers(t *testing.T) {
 		idle, idler := p.Found[at], p.Found[1-at]
 		s.sweeper.conn = cutOff{s.conn, func() {}}
 		r, err := s.sweeper.Sweep(t.Context(), p, idler, "--yes")
-		must.True(t, errors.Is(err, ErrUnreachable) && r.Unknown && !r.Released, "cut off:", r, err)
+		must.True(t, errors.Is(err, ErrUnreachable) && r.Unknown && !r.Released && r.Detail == "", "cut off:", r, err)
 		s.sweeper.conn = s.wire
 		s.wire.beforeRemoval = func() { s.create("/idler/lock-", "", zk.FlagEphemeral) }
 		s.sweep("used right before the delete", p, idler, Changed)
