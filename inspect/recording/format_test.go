@@ -155,7 +155,7 @@ func TestReadingsMatchGoldenFile(t *testing.T) {
 		must.Succeed(t, os.WriteFile(path, []byte(text), 0o600))
 		end, failure := finderOf(t, path).End(t.Context())
 		given += fmt.Sprintf("= cut: %v, %v\n= end: %s, %v\n", r.Cut(), err, end.Format(time.TimeOnly), failure)
-		given = strings.NewReplacer(path, "FILE", "unable to unmarshal", "cannot unmarshal").Replace(given) // either, at random
+		given = strings.NewReplacer(path, "FILE", "unable to unmarshal", "cannot unmarshal").Replace(given) // random
 		must.NoDiff(t, cmp.Diff(string(f.Data), given), f.Name, "- golden, + read")
 		all.Files[i].Data = []byte(given)
 	}

@@ -161,7 +161,7 @@ func TestUnreadableFilesAreErrors(t *testing.T) {
 	must.Succeed(t, os.WriteFile(path, record(t, runs()...), 0o600))
 	r := must.Have(Open(time.Now, path))(t)
 	must.Succeed(t, os.Remove(path))
-	must.Be(t, r.All(func(inspect.Update) {}), os.ErrNotExist, "removed")
+	must.Equal(t, fmt.Sprint(r.All(func(inspect.Update) {})), "recording: open "+path+": no such file or directory")
 }
 
 // All times shift together: 10 s ago in the recording is 10 s ago in the replay.
@@ -173,6 +173,9 @@ func TestTimesMoveToThePresent(t *testing.T) {
 	later := cmp.Comparer(func(a, b time.Time) bool { return a.Equal(b) && a.IsZero() || a.Sub(b).Abs() == by.Abs() })
 	all := cmp.AllowUnexported(inspect.Contender{}, inspect.Lock{}, inspect.WatchTable{}, inspect.Spread{})
 	must.NoDiff(t, cmp.Diff(kept, moved, all, later))
+	empty := Read(fixed, strings.NewReader(`{"recording":2,"at":"2026-11-21T09:00:10Z"}`+"\n"))
+	must.Succeed(t, empty.Run(t.Context(), nil))
+	must.Equal(t, empty.Now(), fixed(), "the end of an empty recording")
 }
 
 // failing is a disk that is full after that many lines.

@@ -122,9 +122,6 @@ func (f *Finder) Moment(ctx context.Context, at time.Time) (*Moment, error) {
 // text returns the recording from a part on.
 func (f *Finder) text(offset int64) (text io.Reader, end func(), err error) {
 	file := io.NewSectionReader(f.file, offset, 1<<62)
-	if !f.pack {
-		return file, func() {}, nil
-	}
 	text, end, err = unpack(f.name, file)
 	if err != nil {
 		err = fmt.Errorf("recording: %w", err)
