@@ -175,6 +175,9 @@ func TestManyConnectionsAreListedOnRequest(t *testing.T) {
 	command(t, c.ours, "ACL SETUSER default -info")
 	_, err = c.ender.Connections(t.Context(), 2)
 	must.Contain(t, fmt.Sprint(err), "+info")
+	c.ours.Close()
+	_, err = c.ender.Connections(t.Context(), 0)
+	must.True(t, err != nil && !errors.Is(err, ErrRefused), "with a closed client:", err)
 }
 
 // Spring publishes on a channel named for its registry, whose name may end at any colon of the key.
