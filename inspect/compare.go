@@ -88,6 +88,9 @@ func compare(was, is *Lock, v view) []Event {
 		switch {
 		case blind:
 			e.Between = Interval{v.blindFrom, v.at}
+			if !v.unseenSince.IsZero() && v.unseenSince.Before(v.blindFrom) {
+				e.Between.From = v.unseenSince
+			}
 		case e.Kind == EventEnded, e.Kind == EventExpired, e.Kind == EventForced: // their times are known
 		case v.late():
 			e.Between = Interval{v.unseenSince, v.at}

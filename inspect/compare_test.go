@@ -100,6 +100,9 @@ func TestCompareQueues(t *testing.T) {
 	} {
 		must.Equal(t, short(compare(queueOf(t, tt.was), queueOf(t, tt.is), tt.v)), tt.want, tt.name)
 	}
+	gap, look := now.Add(-time.Minute), now.Add(-2*time.Minute)
+	ended := compare(queueOf(t, "11"), queueOf(t, ""), view{at: now, blindFrom: gap, unseenSince: look})[0]
+	must.Equal(t, ended.Between.From, look, "the last look, before the gap")
 	perhaps := directoryLock(ID{"zk", "/sem/locks"}, children(t, "CURATOR-lock-#1/1="), now) // the queue of a semaphore
 	must.Equal(t, compare(nil, perhaps, none)[1].Certainty, recipe.Possible, "a grant")
 }
