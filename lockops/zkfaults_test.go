@@ -220,7 +220,7 @@ func contains(err error, parts ...string) bool {
 // staysWaiting checks that an Acquire is not granted for a moment.
 func staysWaiting(t *testing.T, got <-chan acquired) {
 	t.Helper()
-	time.Sleep(100 * time.Millisecond)
+	time.Sleep(100 * time.Millisecond) // nothing marks the absence of a grant
 	must.Equal(t, len(got), 0, "grants while the lock is held")
 }
 

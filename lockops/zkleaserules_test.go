@@ -168,7 +168,7 @@ func movedBy(t *testing.T, h *lockops.Hold, by time.Duration) {
 type farWay struct{ connect, trip time.Duration }
 
 func (w farWay) dial(ctx context.Context, network, addr string) (net.Conn, error) {
-	time.Sleep(w.connect)
+	time.Sleep(w.connect) // the link is slow
 	return new(net.Dialer).DialContext(ctx, network, addr)
 }
 
