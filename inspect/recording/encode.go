@@ -2,6 +2,7 @@ package recording
 
 import (
 	jsonv1 "encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -113,7 +114,7 @@ func readText(d *jsontext.Decoder, as func(string) (string, error)) (string, err
 	case '"':
 		return as(token.String())
 	}
-	return "", fmt.Errorf("%w: %s instead of a string", ErrFormat, token)
+	return "", fmt.Errorf("%s instead of a string", token)
 }
 
 // decode reads a line.
@@ -123,7 +124,7 @@ func decode(line []byte, options json.Options) (entry, error) {
 		return entry{}, err
 	}
 	if slices.Contains(e.Update.Put, nil) {
-		return entry{}, fmt.Errorf("%w: a lock is null", ErrFormat)
+		return entry{}, errors.New("a lock is null")
 	}
 	return e, checkNames(&e.Update)
 }

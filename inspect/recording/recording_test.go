@@ -147,6 +147,20 @@ func TestALargeUpdateIsSeveralLines(t *testing.T) {
 	must.True(t, updates[0].Backend != nil, "no backend")
 }
 
+func TestCrashLosesOnlyLastUpdate(t *testing.T) {
+	file := record(t, runs()[0])
+	whole := bytes.Count(file, []byte("\n")) - 1
+	for cut := len(file) - 1; cut > bytes.IndexByte(file, '\n')+1; cut -= 7 {
+		r := Read(time.Now, bytes.NewReader(file[:cut]), Speed(0))
+		n := 0
+		must.Succeed(t, r.Run(t.Context(), func(inspect.Update) { n++ }))
+		lines := bytes.Count(file[:cut], []byte("\n")) - 1
+		if n < lines || n > lines+1 || n > whole || (n == lines) != r.Cut() && file[cut-1] != '\n' {
+			t.Fatalf("cut at %d: %d updates of %d whole lines, cut %v", cut, n, lines, r.Cut())
+		}
+	}
+}
+
 func TestUnreadableFilesAreErrors(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x")
 	_, err := Open(time.Now, path)

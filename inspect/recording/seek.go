@@ -260,7 +260,10 @@ func headOf(line []byte) (head, error) {
 	var h head
 	err := json.Unmarshal(append(bytes.Clone(bytes.TrimSuffix(bytes.TrimSpace(begin), []byte("}"))), '}'), &h)
 	if err == nil && h.At.IsZero() {
-		err = fmt.Errorf("%w: a line without its time", ErrFormat)
+		err = errors.New("a line without its time")
+	}
+	if err != nil {
+		err = fmt.Errorf("%w: %w", ErrFormat, err)
 	}
 	return h, err
 }

@@ -30,7 +30,7 @@ func word[T ~string]() *json.Unmarshalers {
 
 func checkWord(word string) error {
 	if inspect.Escape(word) != word {
-		return fmt.Errorf("%w: %s is not a word used in recordings", ErrFormat, inspect.Escape(word))
+		return fmt.Errorf("%s is not a word used in recordings", inspect.Escape(word))
 	}
 	return nil
 }
