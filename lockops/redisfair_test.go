@@ -126,6 +126,16 @@ func TestFairWaitersFindLostMessages(t *testing.T) {
 	release(t, next)
 }
 
+// When a dead holder's TTL ends, the first waiter gets the lock within a heartbeat.
+func TestFairLockSurvivesDeadHolder(t *testing.T) {
+	eachRedis(t, 1, func(t *testing.T, masters []*servertest.Redis, key string) {
+		dead := redisSession(t, masters[0])
+		acquire(t, lockops.NewRedisFairMutex(dead, key, lockops.WithTTL(3*time.Second)))
+		dead.Close()
+		release(t, acquire(t, lockops.NewRedisFairMutex(redisSession(t, masters[0]), key)))
+	})
+}
+
 // A lock handed over with a short TTL is renewed to the full TTL. A busy machine may miss the short
 // TTL, but not every time.
 func TestFairHandoffIsRenewed(t *testing.T) {
