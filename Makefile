@@ -28,7 +28,7 @@ LONG := ./lockops/campaign ./inspect/foreign ./lockops/act ./inspect/wild ./insp
 INLINED := runtime internal/runtime/... bytes strings unicode/utf8 github.com/charmbracelet/x/ansi/... github.com/clipperhouse/...
 QUICK := -ldflags='-w -s' -gcflags='all=-l -dwarf=false' $(foreach package,$(INLINED),-gcflags='$(package)=-dwarf=false')
 RACING := $(RACE) -ldflags='-w -s' -gcflags='all=-dwarf=false'
-# For linters that compile what they read.
+# For linters and tests that compile.
 AS_RACING := GOFLAGS="$$GOFLAGS $(RACE) -gcflags=all=-dwarf=false"
 
 # Linters, compilers and tests collect garbage less often: they take up to 3 GB of memory.
@@ -44,7 +44,7 @@ test: ## the tests on servers inside the program: nothing to install
 test-all: export LOCKSCOPE_REAL := $(or $(LOCKSCOPE_REAL),installed)
 test-all: export LOCKSCOPE_LONG := 1
 test-all: test ## all tests: real servers (LOCKSCOPE_REAL=require: fail where they are missing), long ones, races
-	$(GO) test -vet=off $(RACING) -p 5 -parallel 4 -timeout 20m $(SLOWEST) $(LONG) ./...
+	$(AS_RACING) $(GO) test -vet=off $(RACING) -p 5 -parallel 4 -timeout 20m $(SLOWEST) $(LONG) ./...
 	@# The race detector finds races of go-zookeeper itself in these.
 	$(GO) test -vet=off $(QUICK) -run 'TestCancellationIsNotAFailure|TestReadersAndWritersExcludeEachOther' ./inspect/zksource ./lockops
 	$(GO) test -vet=off $(RACING) -tags failpoints -run TestFailpoint_ ./lockops/campaign
