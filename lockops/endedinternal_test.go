@@ -145,14 +145,16 @@ func TestEndedWaitGetsNoNestedRead(t *testing.T) {
 	}
 }
 
-// embeddedMasters is a session on n new masters.
+// embeddedMasters is a session on n new masters, each of which has answered.
 func embeddedMasters(t *testing.T, n int) *RedisSession {
 	t.Helper()
 	var addrs []string
 	for range n {
 		addrs = append(addrs, servertest.StartEmbeddedRedis(t).Addr)
 	}
-	return sessionOn(t, addrs, WithUncheckedMasters())
+	s := sessionOn(t, addrs, WithUncheckedMasters())
+	s.work.Wait()
+	return s
 }
 
 // sessionOn returns a session with servers at these addresses.
