@@ -109,19 +109,18 @@ func (p *Past) Add(s *Snapshot) {
 	}
 }
 
-// onlyListed reports whether a contender had only been listed and has been read since. The new version, which has
-// its owner, covers that time as well.
+// onlyListed reports whether nothing changed but that a contender, which had only been listed, has been read. The new
+// version is then true for the time of the old one, too.
 func onlyListed(was, is *Lock) bool {
-	if was == nil || is == nil {
+	if was == nil || is == nil || len(was.Findings) != len(is.Findings) {
 		return false
 	}
-	for c := range was.Contenders() {
-		if c.Czxid == 0 {
-			now, _ := is.Contender(c.Name)
-			return now.Czxid != 0
-		}
+	read := false
+	same := func(a, b Contender) bool {
+		read = read || a.Czxid == 0 && b.Czxid != 0
+		return a.Name == b.Name && a.State == b.State && (a.Czxid == 0 || a.Czxid == b.Czxid)
 	}
-	return false
+	return slices.EqualFunc(was.Holders, is.Holders, same) && slices.EqualFunc(was.Waiters, is.Waiters, same) && read
 }
 
 // retire keeps a version with the time until which it was true. It skips a version that

@@ -111,20 +111,24 @@ func TestChangesWithinStepAreMerged(t *testing.T) {
 
 // A busy lock does not displace the versions of a quiet one, and the past stays within its budget.
 func TestListedVersionsTakeNoRoom(t *testing.T) {
-	f := film(NewPast(0, time.Second, 1<<30))
-	listed, read := curatorLock(1, 0), curatorLock(1, 0)
-	for c := range listed.Contenders() {
-		c.Czxid, c.Owner = 0, Owner{}
+	const unchanged, next = 0, 1
+	for turn, name := range map[int]string{unchanged: "owners were read", next: "another holds the lock"} {
+		f := film(NewPast(0, time.Second, 1<<30))
+		listed, read := curatorLock(1, 0), curatorLock(1, turn)
+		for c := range listed.Contenders() {
+			c.Czxid, c.Owner = 0, Owner{}
+		}
+		f.receive(Update{Put: []*Lock{listed}})
+		before, came := f.past.Bytes(), f.at
+		f.at = f.at.Add(time.Minute)
+		f.receive(Update{Put: []*Lock{read}})
+		must.Equal(t, f.past.Bytes() > before, turn == next, name, "a version is kept")
+		holder := map[int]*Lock{unchanged: read, next: listed}[turn].Holders[0]
+		s, _ := f.past.At(came)
+		then := s.Lock(read.ID).Holders[0]
+		must.Equal(t, then.Name, holder.Name, name, "holder, when listed")
+		must.Equal(t, then.Owner.Session, holder.Owner.Session, name, "its session")
 	}
-	f.receive(Update{Put: []*Lock{listed}})
-	before := f.past.Bytes()
-	came := f.at
-	f.at = f.at.Add(time.Minute)
-	f.receive(Update{Put: []*Lock{read}})
-	must.Equal(t, f.past.Bytes(), before, "bytes after the owners were read")
-	s, _ := f.past.At(came)
-	session := s.Lock(read.ID).Holders[0].Owner.Session
-	must.Equal(t, session, read.Holders[0].Owner.Session, "session of the holder, when listed")
 }
 
 func TestNoisyLockLeavesQuietHistoryAlone(t *testing.T) {
