@@ -28,7 +28,7 @@ LONG := ./lockops/campaign ./inspect/foreign ./lockops/act ./inspect/wild ./insp
 INLINED := runtime internal/runtime/... bytes strings unicode/utf8 github.com/charmbracelet/x/ansi/... github.com/clipperhouse/...
 QUICK := -ldflags='-w -s' -gcflags='all=-l -dwarf=false' $(foreach package,$(INLINED),-gcflags='$(package)=-dwarf=false')
 RACING := $(RACE) -ldflags='-w -s' -gcflags='all=-dwarf=false'
-# For linters and tests that compile.
+# Linters, and tests that compile, use what is compiled for the race detector.
 AS_RACING := GOFLAGS="$$GOFLAGS $(RACE) -gcflags=all=-dwarf=false"
 
 # Linters, compilers and tests collect garbage less often: they take up to 3 GB of memory.

@@ -397,7 +397,7 @@ func TestRefusedExtras(t *testing.T) {
 	}
 }
 
-// With one master, the error is that of the master; a majority is not mentioned.
+// With one master, the error is the master's own and says nothing of a majority.
 func TestNewRedisSessionExplainsFailure(t *testing.T) {
 	t.Parallel()
 	_, err := lockops.NewRedisSession(within(t), redisOptions("127.0.0.1:1"))

@@ -322,7 +322,8 @@ func (r *reader) next() (time.Time, inspect.Update, error) {
 			r.cut = true
 			return time.Time{}, inspect.Update{}, io.EOF
 		case err != nil:
-			return time.Time{}, inspect.Update{}, fmt.Errorf("recording: %s, line %d: %w: %w", r.name, r.line, ErrFormat, err)
+			err = fmt.Errorf("recording: %s, line %d: %w: %w", r.name, r.line, ErrFormat, err)
+			return time.Time{}, inspect.Update{}, err
 		}
 		put = append(put, e.Update.Put...)
 		if !e.More {

@@ -76,7 +76,8 @@ func cart() (*inspect.Snapshot, *inspect.Lock) {
 }
 
 // nasty contains control sequences and markup of terminals, Markdown, HTML and XML.
-const nasty = "x`|```\x1b]52;c;AAAA\a\u202e\r\n# h1\n| a | [l](http://e.vil) ![i](http://e.vil/i) <img src=x onerror=alert(1)> <!-- **b** _e_ ~~s~~ @ops #12 www.e.vil \\` &lt; ]]></text></svg><script>\xff"
+const nasty = "x`|```\x1b]52;c;AAAA\a\u202e\r\n# h1\n| a | [l](http://e.vil) " +
+	"![i](http://e.vil/i) <img src=x onerror=alert(1)> <!-- **b** _e_ ~~s~~ @ops #12 www.e.vil \\` &lt; ]]></text></svg><script>\xff"
 
 func hostile() (*inspect.Snapshot, *inspect.Lock) {
 	a, b := node(nasty, nasty, 1, time.Minute), node(nasty+"2", nasty, 2, time.Second)
@@ -113,12 +114,14 @@ func past() (*inspect.Snapshot, *inspect.Lock) {
 	for i := range 11 {
 		end := ago(time.Hour - time.Duration(i)*time.Minute)
 		name := inspect.Untrusted(rune('a' + i))
-		history.Recent = append(history.Recent, inspect.Span{Contender: name, Granted: end.Add(-time.Second), Ended: end})
+		span := inspect.Span{Contender: name, Granted: end.Add(-time.Second), Ended: end}
+		history.Recent = append(history.Recent, span)
 	}
 	history.Recent[8].Label, history.Recent[9].Granted, history.Recent[10].Ended = "worker-3", time.Time{}, time.Time{}
 	l := &inspect.Lock{
-		ID: inspect.ID{Backend: "zk", Path: "/past"}, Kind: inspect.KindRW, Recipe: "curator", Confidence: recipe.Likely,
-		State: inspect.StateContended, ReadAt: ago(time.Second), Observed: inspect.Observed{History: history},
+		ID: inspect.ID{Backend: "zk", Path: "/past"}, Kind: inspect.KindRW, Recipe: "curator",
+		Confidence: recipe.Likely,
+		State:      inspect.StateContended, ReadAt: ago(time.Second), Observed: inspect.Observed{History: history},
 		Holders: []inspect.Contender{a}, Waiters: []inspect.Contender{b, node("write-9", "", 9, time.Second)},
 		Masters: []inspect.Vote{
 			{Addr: "m1", Up: true, Present: true, Agrees: true},
@@ -134,9 +137,10 @@ func past() (*inspect.Snapshot, *inspect.Lock) {
 			},
 		},
 	}
-	b0 := &inspect.Backend{Name: "zk", Kind: inspect.ZooKeeper, State: inspect.Down, Error: "no answer", Unseen: []inspect.Unseen{
+	b0 := &inspect.Backend{Name: "zk", Kind: inspect.ZooKeeper, State: inspect.Down, Error: "no answer"}
+	b0.Unseen = []inspect.Unseen{
 		{Aspect: inspect.AspectServer, Where: "10.1.0.1:8080", Read: "stat", Reason: "refused"},
-	}}
+	}
 	return inspect.NewSnapshot(noon, []*inspect.Backend{b0}, []*inspect.Lock{l}), l
 }
 
@@ -215,9 +219,9 @@ func TestLongQueueIsListedInPart(t *testing.T) {
 		l.Waiters = append(l.Waiters, node("w", "", 700+i, time.Second))
 	}
 	ticket := Of(describe.View{Snapshot: s, Now: noon}, l, nil)
-	if text := written(t, ticket, "markdown"); !strings.HasSuffix(text, "\nand 152 more.\n") || strings.Count(text, "\n| `w`") != mostWaiters-2 {
-		t.Errorf("%d waiters listed", strings.Count(text, "\n| `w`"))
-	}
+	text := written(t, ticket, "markdown")
+	must.Equal(t, strings.Count(text, "\n| `w`"), mostWaiters-2, "waiters listed")
+	must.True(t, strings.HasSuffix(text, "\nand 152 more.\n"), "the ticket ends otherwise", text)
 }
 
 func TestUnknownFormsAreRefused(t *testing.T) {
