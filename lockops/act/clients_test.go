@@ -2,7 +2,6 @@ package act
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -61,6 +60,9 @@ func TestClientConnectionIsEnded(t *testing.T) {
 	t.Parallel()
 	c := startClients(t)
 	victim, bystander := c.connect("worker-1"), c.connect("worker-2")
+	_, err := c.ender.Connections(t.Context(), 1)
+	must.Be(t, err, ErrRefused, "a list of three")
+	must.Equal(t, len(must.Have(c.ender.Connections(t.Context(), 3))(t)), 3, "connections")
 	p := c.preview(victim.addr)
 	r := must.Have(c.ender.EndClient(t.Context(), p, "--yes"))(t)
 	must.True(t, r.Reason == "" && len(r.Ended) == 1 && r.Ended[0].Name == "worker-1", r)
@@ -159,25 +161,6 @@ func TestSharedAddressIsFound(t *testing.T) {
 	elsewhere.Server = "10.0.0.2:6379"
 	must.Equal(t, sharedAddress([]Connection{one, one}), one.Server, "of two clients")
 	must.Equal(t, sharedAddress([]Connection{one, elsewhere}), "", "of one client on two servers")
-}
-
-// The connections of a busy master are listed only on request.
-func TestManyConnectionsAreListedOnRequest(t *testing.T) {
-	t.Parallel()
-	c := startClients(t)
-	c.connect("worker")
-	_, err := c.ender.Connections(t.Context(), 1)
-	must.Be(t, err, ErrRefused, "one of two")
-	must.True(t, !strings.Contains(c.ours.Info(t.Context(), "commandstats").Val(), "cmdstat_client|list"), "listed")
-	for _, most := range []int{0, 2} {
-		must.Equal(t, len(must.Have(c.ender.Connections(t.Context(), most))(t)), 2, "connections, at most", most)
-	}
-	command(t, c.ours, "ACL SETUSER default -info")
-	_, err = c.ender.Connections(t.Context(), 2)
-	must.Contain(t, fmt.Sprint(err), "+info")
-	c.ours.Close()
-	_, err = c.ender.Connections(t.Context(), 0)
-	must.True(t, err != nil && !errors.Is(err, ErrRefused), "with a closed client:", err)
 }
 
 // Spring publishes on a channel named for its registry, whose name may end at any colon of the key.

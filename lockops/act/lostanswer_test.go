@@ -205,41 +205,41 @@ func endsItself(end func(), lost, late bool) atScripts {
 // run, the cause is unknown.
 func TestNaturalEndIsNotARelease(t *testing.T) {
 	t.Parallel()
-	server := servertest.StartRedis(t)
-	admin := server.Client(t)
-	const rueidis = "SET rueidislock:0:lock 0123456789abcdefghijklmn PX 60000;SET rueidislock:1:lock 0123456789abcdefghijklmn PX 60000;SET rueidislock:2:lock 0123456789abcdefghijklmn PX 60000"
-	for _, tt := range []struct {
-		name, write, lock, owner, denied string
-		lost, late                       bool
-		unknown                          bool
-	}{
-		{name: "no right to delete", write: "SET lock v PX 60000", lock: "lock", owner: "v", denied: "-del"},
-		{name: "no right to delete a hash", write: "HSET lock " + ownerA + " 1", lock: "lock", owner: ownerA, denied: "-del"},
-		{name: "too late", write: "SET lock v PX 60000", lock: "lock", owner: "v", late: true},
-		{name: "no answer", write: "SET lock v PX 60000", lock: "lock", owner: "v", lost: true, unknown: true},
-		{name: "no answer, too late", write: "SET lock v PX 60000", lock: "lock", owner: "v", lost: true, late: true, unknown: true},
-		{name: "one of several deletes may be refused", write: rueidis, lock: "rueidislock:0:lock", owner: "0123456789abcdefghijklmn", denied: "-del", unknown: true},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			command(t, admin, "FLUSHDB;"+tt.write)
-			denied := aclUser(t, server, "~* &* +@all "+tt.denied)
-			denied.AddHook(endsItself(func() { admin.FlushDB(t.Context()) }, tt.lost, tt.late))
-			releaser := onMaster(t, denied, server.Addr)
+	const value = "0123456789abcdefghijklmn"
+	const rueidis = "SET rueidislock:0:lock " + value + ";SET rueidislock:1:lock " + value
+	const itself, somehow = "gone, not by this request (", "gone; by this request or on its own ("
+	const noDel, lost = "the user may not run DEL (grant +del))", "no answer in time)"
+	const late = "it reached the master too late, and was not executed)"
+	eachOwnRedis(t, func(t *testing.T, server *servertest.Redis, admin *redis.Client, _ *Redis) {
+		for _, tt := range []struct {
+			name, write, lock, owner, denied string
+			lost, late                       bool
+			detail                           string
+		}{
+			{"no right to delete", "SET lock v", "lock", "v", "del", false, false, itself + noDel},
+			{"no right to delete a hash", "HSET lock " + ownerA + " 1", "lock", ownerA, "del", false, false, itself + noDel},
+			{"too late", "SET lock v", "lock", "v", "", false, true, itself + late},
+			{"no answer", "SET lock v", "lock", "v", "", true, false, somehow + lost},
+			{"no answer, too late", "SET lock v", "lock", "v", "", true, true, somehow + lost},
+			{"one of several deletes may be refused", rueidis, "rueidislock:0:lock", value, "del", false, false, somehow + noDel},
+		} {
+			deny(t, server, tt.denied)
+			command(t, admin, tt.write)
+			clients, releaser := onServers(t, server)
+			clients[0].AddHook(endsItself(func() { admin.FlushDB(t.Context()) }, tt.lost, tt.late))
 			result, err := perform(t, releaser, ofKey(tt.lock, tt.owner))
-			m, words := result.Masters[0], "gone, not by this request"
-			if tt.unknown {
-				words = "gone; by this request or on its own"
+			m, unknown := result.Masters[0], strings.HasPrefix(tt.detail, somehow)
+			must.Equal(t, result.Detail, tt.detail, tt.name)
+			must.True(t, !result.Released && !m.Deleted && m.Err != nil && result.Unknown == unknown, tt.name, result, err)
+			ended, reason := EndedItself, Gone
+			if unknown {
+				ended, reason = EndedSomehow, ""
 			}
-			if result.Released || m.Deleted || m.Err == nil || result.Unknown != tt.unknown || !strings.HasPrefix(result.Detail, words) {
-				t.Errorf("result %+v, %v", result, err)
-			}
-			if tt.unknown && (result.Reason != "" || !errors.Is(err, ErrUnreachable) || m.Ended != EndedSomehow) || !tt.unknown && (result.Reason != Gone || err != nil || m.Ended != EndedItself) {
-				t.Errorf("reason %q, error %v, ended %q", result.Reason, err, m.Ended)
-			}
+			must.True(t, m.Ended == ended && result.Reason == reason && errors.Is(err, ErrUnreachable) == unknown,
+				tt.name, "ended", m.Ended, result.Reason, err)
 			last := lastAudited(t, releaser.audit)
-			if detail, _ := last["detail"].(string); last["released"] != false || last["unknown"] == true != tt.unknown || !strings.HasPrefix(detail, words) {
-				t.Errorf("audit %v", last)
-			}
-		})
-	}
+			must.True(t, last["released"] == false && last["unknown"] == true == unknown && last["detail"] == tt.detail,
+				tt.name, "audited", last)
+		}
+	})
 }

@@ -63,7 +63,7 @@ func eachOwnZooKeeper(t *testing.T, f func(t *testing.T, server *servertest.ZooK
 func onMaster(t *testing.T, client redis.UniversalClient, addr string) *Redis {
 	t.Helper()
 	audit, _ := openAudit(t)
-	target := Target{Name: "redis", Servers: []string{addr}}
+	target := Target{Name: "redis", Servers: []string{addr}, Now: time.Now}
 	return NewRedis([]redis.UniversalClient{client}, target, 30*time.Second, audit)
 }
 
@@ -188,12 +188,16 @@ var (
 	ownAlive = recipe.LockscopeKey(recipe.AlivePrefix, "lock:a")
 )
 
+// longValue is too long to be shown, so that its digest is its name.
+var longValue = strings.Repeat("v", 3000)
+
 // capitals has pairs of a value and its name in testdata. A value comes before those it begins with.
 func capitals() []string {
 	return []string{
 		ownerA, "THREAD1", ownerB, "THREAD2", ownerA[:36], "UUID1", ownerB[:36], "UUID2", idA, "WEB1", idB, "WEB2",
 		"_c_" + ownerA[:36], "CURATOR", strings.ReplaceAll(ownerA[:36], "-", "") + "__lock__", "KAZOO",
-		"YWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWE=", "TOKEN",
+		"YWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWE=", "TOKEN", longValue, "LONG",
+		longValue[:1<<10], "START", digest(longValue), "DIGEST",
 		ownValue(1), "OWN1", ownValue(2), "OWN2", ownValue(3), "OWN3", ownQueue, "OWNQUEUE", ownAlive, "OWNALIVE",
 	}
 }

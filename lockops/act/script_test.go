@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/alicebob/miniredis/v2/server"
 	"github.com/go-zookeeper/zk"
 	"github.com/redis/go-redis/v9"
 
@@ -130,6 +131,7 @@ func (s *script) preview(args []string) {
 	}
 	p, err := s.releaser.Preview(s.Context(), r)
 	s.shown = p
+	must.Equal(s, p.Request.Owner, r.Owner, "owner of the preview")
 	if err != nil {
 		s.say("error", "%v", err)
 		return
@@ -178,7 +180,12 @@ func (s *script) execute() {
 // end ends a client.
 func (s *script) end(r *Redis, client string) {
 	s.Helper()
-	p := must.Have(r.PreviewEnd(s.Context(), ClientRequest{Backend: "redis", Client: client, Why: "a\ttest"}))(s)
+	p, err := r.PreviewEnd(s.Context(), ClientRequest{Backend: "redis", Client: client, Why: "a\ttest"})
+	must.Equal(s, p.Request.Client, client, "client of the preview")
+	if err != nil {
+		s.say("error", "%v", err)
+		return
+	}
 	s.list("sends", p.Sends)
 	s.list("warns", p.Warnings)
 	result, err := r.EndClient(s.Context(), p, "typed")
@@ -195,13 +202,35 @@ func (s *script) end(r *Redis, client string) {
 	}
 }
 
+// deny denies these commands to all clients of a server, and no others.
+func deny(t *testing.T, s *servertest.Redis, denied ...string) {
+	t.Helper()
+	if s.Real {
+		command(t, s.Client(t), strings.TrimSuffix("ACL SETUSER default +@all -"+strings.Join(denied, " -"), " -"))
+		return
+	}
+	s.Mini.Server().SetPreHook(func(c *server.Peer, name string, args ...string) bool {
+		name = strings.ToLower(name)
+		isDenied := slices.Contains(denied, name)
+		if name == "pubsub" {
+			name += "|" + strings.ToLower(args[0])
+		}
+		if isDenied {
+			c.WriteError("NOPERM User default has no permissions to run the '" + name + "' command")
+		}
+		return isDenied
+	})
+}
+
 // listing answers CLIENT LIST with its lists, one after the other, and CLIENT KILL with success or an error. INFO
 // counts the clients of the first list, if it has any.
 type listing struct {
 	servertest.Hook
-	lists []string
-	info  string
-	kill  error
+	say    func(what, format string, args ...any)
+	before map[string]func() // called once, right before a command
+	lists  []string
+	info   string
+	kill   error
 }
 
 // set takes connections as ID:PORT:NAME:FLAGS. Lists are separated by "then".
@@ -214,6 +243,10 @@ func (l *listing) set(text string) {
 		var lines []string
 		for _, connection := range strings.Fields(list) {
 			f := strings.Split(connection, ":")
+			if len(f) == 1 {
+				lines = f
+				break
+			}
 			lines = append(lines, fmt.Sprintf("id=%s addr=10.0.0.1:%s name=%s flags=%s cmd=get", f[0], f[1], f[2], f[3]))
 		}
 		l.lists = append(l.lists, strings.Join(lines, "\n"))
@@ -222,10 +255,17 @@ func (l *listing) set(text string) {
 
 func (l *listing) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, c redis.Cmder) error {
+		if meanwhile := l.before[c.Name()]; meanwhile != nil {
+			delete(l.before, c.Name())
+			meanwhile()
+		}
 		switch fmt.Sprint(append(c.Args(), "")[:2]) {
 		case "[client list]":
-			c.(*redis.StringCmd).SetVal(l.lists[0])
+			if c.(*redis.StringCmd).SetVal(l.lists[0]); l.lists[0] == "refused" {
+				c.SetErr(errorReply("NOPERM"))
+			}
 			l.lists = l.lists[min(1, len(l.lists)-1):]
+			return c.Err()
 		case "[info clients]":
 			c.(*redis.StringCmd).SetVal(l.info)
 			c.SetErr(l.kill)
@@ -237,7 +277,18 @@ func (l *listing) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 		default:
 			return next(ctx, c)
 		}
-		return nil
+	}
+}
+
+// ProcessPipelineHook prints how waiters are woken.
+func (l *listing) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		for _, c := range cmds {
+			if cmds[0].Name() == "del" {
+				l.say("wakes", "%v", c.Args())
+			}
+		}
+		return next(ctx, cmds)
 	}
 }
 
@@ -267,7 +318,7 @@ func redisScript(t *testing.T, file string, servers []*servertest.Redis) {
 	s := &script{T: t, releaser: one, audit: one.audit, request: ofKey}
 	s.values = func(step string) string { return fill(step, "a") }
 	var heard *redis.PubSub
-	listed := &listing{}
+	listed := &listing{say: s.say, before: map[string]func(){}}
 	clients[0].AddHook(listed)
 	s.step = func(verb string, args []string) bool {
 		switch verb {
@@ -286,8 +337,16 @@ func redisScript(t *testing.T, file string, servers []*servertest.Redis) {
 			for _, c := range clients {
 				command(t, c, strings.Join(args, " "))
 			}
+		case "before":
+			listed.before[args[0]] = func() { command(t, clients[0], strings.Join(args[1:], " ")) }
 		case "redis1", "redis2", "redis3":
 			command(t, clients[verb[5]-'1'], strings.Join(args, " "))
+		case "deny":
+			for _, server := range servers {
+				deny(t, server, args...)
+			}
+		case "deny1", "deny2", "deny3":
+			deny(t, servers[verb[4]-'1'], args...)
 		case "custom":
 			patterns := recipe.Patterns{Lock: args[0], Contender: args[1], Wakes: recipe.Waking{Channel: args[2], Message: args[3]}}
 			one.recipes = []recipe.Custom{must.Have(recipe.NewCustom("acme", "redis", "", patterns))(t)}

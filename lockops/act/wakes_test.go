@@ -102,26 +102,3 @@ func TestRedisClientsTakeReleasedLocks(t *testing.T) {
 		must.Be(t, <-granted, nil, "the waiter for", key)
 	}
 }
-
-// A waiter leaves our queue and takes the lock with the same value right after it was seen waiting.
-// It now holds the lock, so it stays.
-func TestDequeuedWaiterTurnedHolderIsSpared(t *testing.T) {
-	t.Parallel()
-	eachOwnRedis(t, func(t *testing.T, server *servertest.Redis, client *redis.Client, _ *Redis) {
-		clients, releaser := onServers(t, server)
-		command(t, client, fill("SET lock:a OWN1;ZADD OWNQUEUE 1 OWN2;HSET OWNALIVE OWN2 SOON000", "a"))
-		clients[0].AddHook(atScripts(func(ctx context.Context, c redis.Cmder, send redis.ProcessHook) error {
-			client.Set(ctx, "lock:a", ownValue(2), time.Hour)
-			return send(ctx, c)
-		}))
-		request := ofKey("lock:a", ownValue(2))
-		request.Waiter = true
-		p := confirmed(t, releaser, request)
-		must.Equal(t, p.Seen.State, inspect.Waiting, "seen")
-		client.ZRem(t.Context(), ownQueue, ownValue(2))
-		result, err := releaser.Execute(t.Context(), p, "typed")
-		must.True(t, err == nil && !result.Released && (result.Reason == Changed || result.Reason == Gone),
-			"result", result, err)
-		must.True(t, client.Get(t.Context(), "lock:a").Val() != "", "the new holder lost the lock")
-	})
-}
