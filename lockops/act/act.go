@@ -273,28 +273,13 @@ func otherRole(confirmed, now *inspect.Contender) string {
 
 // nextNow finds the expected next contender in the lock as read after the release.
 func nextNow(next *inspect.Contender, after *inspect.Lock) *inspect.Contender {
-	if next == nil || after == nil {
-		return next
+	if next == nil {
+		return nil
 	}
 	if c, ok := after.Contender(next.Name); ok && c.Czxid == next.Czxid {
 		return &c
 	}
 	return next
-}
-
-// changedSince returns the reason why a confirmed action is no longer allowed on a contender as it
-// is now; nil means gone.
-func changedSince(seen, now *inspect.Contender) (Reason, string) {
-	if now == nil {
-		return Gone, ""
-	}
-	if now.Czxid != seen.Czxid || now.Owner.Session != seen.Owner.Session {
-		return Changed, ""
-	}
-	if detail := otherRole(seen, now); detail != "" {
-		return Changed, detail
-	}
-	return "", ""
 }
 
 // find looks a contender up by its name or, for a long value, its digest.

@@ -105,7 +105,7 @@ func (a *asking) deaf(t *testing.T) {
 	must.True(t, !r.Asked && r.Reason == Changed, "written to meanwhile:", r)
 	interrupted, interrupt := context.WithCancel(t.Context())
 	defer interrupt()
-	cut := onEnsemble(t, &watchedZK{a.conn, interrupt}, a.server.Addr)
+	cut := onEnsemble(t, &watchedZK{a.conn, func() error { interrupt(); return nil }}, a.server.Addr)
 	deaf.Wait = time.Minute
 	if p, err := cut.Preview(t.Context(), deaf); err != nil {
 		t.Fatal(err)
@@ -130,14 +130,16 @@ func (a *asking) others(t *testing.T) {
 	}
 }
 
-// watchedZK calls back when a watch is set on a node.
+// watchedZK calls back when a watch is set on a node, which fails with its error.
 type watchedZK struct {
 	ZKConn
-	begins func()
+	begins func() error
 }
 
 func (w *watchedZK) ExistsW(path string) (bool, *zk.Stat, <-chan zk.Event, error) {
-	w.begins()
+	if err := w.begins(); err != nil {
+		return false, nil, nil, err
+	}
 	return w.ZKConn.ExistsW(path)
 }
 
@@ -152,17 +154,22 @@ func TestAskedHolderMayHide(t *testing.T) {
 		node := create(t, conn, dir+"/_c_"+ownerA[:36]+"-lock-", "", sequential)
 		create(t, conn, dir+"/_c_"+ownerB[:36]+"-lock-", "", sequential)
 		ctx, interrupt := context.WithCancel(t.Context())
-		z := onEnsemble(t, &watchedZK{conn, func() {
+		z := onEnsemble(t, &watchedZK{conn, func() error {
 			if !letsGo {
 				interrupt()
-				return
+				return nil
 			}
 			must.Be(t, conn.Delete(node, -1), nil)
 			_, err := conn.SetACL(dir, zk.WorldACL(zk.PermAll&^zk.PermRead), -1)
-			must.Be(t, err, nil)
+			return err
 		}}, server.Addr)
 		request := ofNode(dir, path.Base(node))
 		request.Ask, request.Wait = true, time.Minute
+		if letsGo { // but not at first, when it cannot be watched
+			blind := onEnsemble(t, &watchedZK{conn, func() error { return zk.ErrClosing }}, server.Addr)
+			result := must.Have(perform(t, blind, request))(t)
+			must.Equal(t, result.Detail, "it was asked, but still holds the lock; it could not be watched the whole time")
+		}
 		result, err := z.Execute(ctx, confirmed(t, z, request), "--yes")
 		interrupt()
 		must.True(t, errors.Is(err, ErrUnreachable) && result.Asked && result.LetGo == letsGo, result, err)

@@ -256,11 +256,7 @@ func (a *Audit) write(l line) error {
 		return fmt.Errorf("audit: %w", err)
 	}
 	l.Prev = &prev
-	text, err := sealed(l)
-	if err != nil {
-		return fmt.Errorf("audit: %w", err)
-	}
-	text = append(text, '\n')
+	text := append(sealed(l), '\n')
 	if cut {
 		text = append([]byte{'\n'}, text...)
 	}

@@ -37,7 +37,10 @@ func TestAuditSurvivesLinksAndCutLines(t *testing.T) {
 		must.Contain(t, fmt.Sprint(err, ":"), "audit: "+path+" "+name+":")
 		must.Equal(t, must.Have(os.Stat(victim))(t).Mode().Perm(), 0o644, "mode of a file whose link", name)
 	}
-	path := filepath.Join(dir, "new", "audit.jsonl")
+	path := filepath.Join(dir, "audit.jsonl")
+	must.Succeed(t, os.WriteFile(path, nil, 0o644))
+	_, err := OpenAudit(time.Now, filepath.Join(path, "below"), "test", "")
+	must.Equal(t, fmt.Sprint(err), "audit: mkdir "+path+": not a directory")
 	a := must.Have(OpenAudit(time.Now, path, "test", ""))(t)
 	defer a.Close()
 	must.Equal(t, must.Have(os.Stat(path))(t).Mode().Perm(), 0o600, "mode")
@@ -46,10 +49,11 @@ func TestAuditSurvivesLinksAndCutLines(t *testing.T) {
 	f.WriteString(`{"lock":"zk:/cut by a full di`)
 	f.Close()
 	must.Succeed(t, a.write(line{Lock: "zk:/second"}))
-	unreadable := must.Have(os.OpenFile(path, os.O_WRONLY, 0))(t)
-	defer unreadable.Close()
-	_, _, err := (&Audit{file: unreadable}).lastLink()
-	must.True(t, err != nil, "no error for a last line that cannot be read")
+	for mode, want := range map[int]string{os.O_WRONLY: "read", os.O_RDONLY: "write"} {
+		limited := &Audit{now: time.Now, path: path, file: must.Have(os.OpenFile(path, mode, 0))(t)}
+		must.Equal(t, fmt.Sprint(limited.write(line{})), "audit: "+want+" "+path+": bad file descriptor")
+		limited.Close()
+	}
 	text := must.Have(os.ReadFile(path))(t)
 	lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
 	must.True(t, len(lines) == 3 && strings.Contains(lines[0], "zk:/first") && strings.HasPrefix(lines[2], "{") &&
@@ -141,14 +145,15 @@ func TestChangedTrailsAreSeen(t *testing.T) {
 		at    int // the first break
 		why   string
 	}{
-		"first edited":  {append([]string{strings.Replace(lines[0], "zk:/0", "zk:/9", 1)}, lines[1:]...), 1, edited},
-		"last edited":   {append(slices.Clone(lines[:3]), strings.Replace(lines[3], "zk:/3", "zk:/9", 1)), 4, edited},
-		"first removed": {without(0), 1, "lines before it are missing"},
-		"one removed":   {without(2), 3, followed},
-		"reordered":     {[]string{lines[0], lines[2], lines[1], lines[3]}, 2, followed},
-		"repeated":      {[]string{lines[0], lines[1], lines[1], lines[2], lines[3]}, 3, followed},
-		"sum removed":   {[]string{lines[0], lines[1], lines[2], strings.Split(lines[3], sumBefore)[0] + "}"}, 4, noSum},
-		"cut":           {[]string{lines[0], lines[1][:40], lines[2], lines[3]}, 2, noSum},
+		"first edited":   {append([]string{strings.Replace(lines[0], "zk:/0", "zk:/9", 1)}, lines[1:]...), 1, edited},
+		"last edited":    {append(slices.Clone(lines[:3]), strings.Replace(lines[3], "zk:/3", "zk:/9", 1)), 4, edited},
+		"first removed":  {without(0), 1, "lines before it are missing"},
+		"one removed":    {without(2), 3, followed},
+		"reordered":      {[]string{lines[0], lines[2], lines[1], lines[3]}, 2, followed},
+		"repeated":       {[]string{lines[0], lines[1], lines[1], lines[2], lines[3]}, 3, followed},
+		"sum removed":    {[]string{lines[0], lines[1], lines[2], strings.Split(lines[3], sumBefore)[0] + "}"}, 4, noSum},
+		"cut":            {[]string{lines[0], lines[1][:40], lines[2], lines[3]}, 2, noSum},
+		"without a link": {[]string{lines[0], string(sealed(line{}))}, 2, "it does not name the previous line"},
 	} {
 		must.Succeed(t, os.WriteFile(path, []byte(strings.Join(tt.lines, "\n")+"\n"), 0o600))
 		breaks := readWhole(t, path).Breaks
@@ -167,6 +172,7 @@ func TestChangedTrailsAreSeen(t *testing.T) {
 // is a valid chain.
 func TestMovedTrailIsStartedAgain(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.jsonl")
+	must.Equal(t, len(readWhole(t, path).Records), 0, "records without a file")
 	a := openTest(t, path, "a")
 	writeLines(t, a, 2)
 	moved := a.file
@@ -179,22 +185,23 @@ func TestMovedTrailIsStartedAgain(t *testing.T) {
 	}
 }
 
-// Programs that write to the same file lose no lines and keep the chain valid.
+// Programs that write to the same file lose no lines and keep the chain valid. Lines may be empty or long.
 func TestProgramsShareATrail(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.jsonl")
+	must.Succeed(t, os.WriteFile(path, []byte("\n"), 0o600))
 	const each = 25
 	var writing sync.WaitGroup
 	for _, name := range []string{"a", "b"} {
 		a := openTest(t, path, name)
 		writing.Go(func() {
 			for i := range each {
-				must.Be(t, a.write(line{Phase: phaseResult, ActionID: fmt.Sprint(name, i), Lock: "zk:/x", Action: "release"}), nil)
+				must.Be(t, a.write(line{Phase: phaseResult, ActionID: fmt.Sprint(name, i), Lock: "zk:/" + strings.Repeat("x", 64<<10)}), nil)
 			}
 		})
 	}
 	writing.Wait()
 	trail := readWhole(t, path)
-	must.True(t, len(trail.Records) == 2*each && len(trail.Breaks) == 0, len(trail.Records), "records", trail.Breaks)
+	must.Equal(t, fmt.Sprint(len(trail.Records), trail.Breaks, trail.Damaged), fmt.Sprint(2*each, " [] 0"), "records, breaks")
 }
 
 // The last line of an action decides its outcome.
@@ -259,6 +266,9 @@ func TestLocksTakenByHandAreRecorded(t *testing.T) {
 func TestAuditPathFollowsTheEnvironment(t *testing.T) {
 	t.Setenv("HOME", "/home/me")
 	must.Equal(t, must.Have(DefaultAuditPath(func(string) string { return "" }))(t), "/home/me/.local/state/lockscope/audit.jsonl")
+	t.Setenv("HOME", "")
+	_, err := DefaultAuditPath(func(string) string { return "" })
+	must.Equal(t, fmt.Sprint(err), "audit: no home directory: $HOME is not defined (set XDG_STATE_HOME)")
 	state := func(name string) string { return map[string]string{"XDG_STATE_HOME": "/state"}[name] }
 	must.Equal(t, must.Have(DefaultAuditPath(state))(t), filepath.FromSlash("/state/lockscope/audit.jsonl"))
 }

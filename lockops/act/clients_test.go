@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/recipe"
 	"github.com/lockscope/lockscope/internal/must"
 )
 
@@ -115,22 +116,24 @@ func TestAClientsLocksAreNamed(t *testing.T) {
 	mine := inspect.Contender{Name: "v", State: inspect.Holding, Owner: inspect.Owner{Client: "10.0.0.1:1"}}
 	waits := mine
 	waits.State = inspect.Waiting
-	p.Consider(inspect.NewSnapshot(time.Now(), []*inspect.Backend{{Name: "redis", State: inspect.Connected, FirstPass: true}}, []*inspect.Lock{
+	s := inspect.NewSnapshot(time.Now(), []*inspect.Backend{{Name: "redis", State: inspect.Connected, FirstPass: true}}, []*inspect.Lock{
 		{ID: inspect.ID{Backend: "redis", Path: "lock:a"}, Holders: []inspect.Contender{mine}},
 		{ID: inspect.ID{Backend: "redis", Path: "lock:b"}, Waiters: []inspect.Contender{waits}},
 		{ID: inspect.ID{Backend: "redis", Path: "lock:c"}, Holders: []inspect.Contender{{Owner: inspect.Owner{Client: "10.9.9.9:1"}}}},
 		{ID: inspect.ID{Backend: "other", Path: "lock:d"}, Holders: []inspect.Contender{mine}},
-		{ID: inspect.ID{Backend: "redis", Path: "lock:e"}, Holders: []inspect.Contender{{Owner: inspect.Owner{Client: "10.0.0.1"}}}},
-	}))
+		{ID: inspect.ID{Backend: "redis", Path: "lock:e"}, Holders: []inspect.Contender{{Owner: inspect.Owner{Client: "10.0.0.1"}}, {}}},
+	})
+	p.Consider(s)
 	must.Same(t, p.Lines(), []string{
 		"it holds redis:lock:a", "it waits for redis:lock:b",
 		"its host has, through this or another connection, redis:lock:e",
 	})
+	p = ClientPreview{Request: ClientRequest{Backend: "redis", Client: "0x1"}}
+	p.Consider(s)
+	must.Same(t, p.Lines(), []string{"no lock is known to belong to it: most libraries' values do not name the connection"})
 	p = ClientPreview{}
 	p.Consider(nil)
 	must.Same(t, p.Lines(), []string{"not all locks could be read: it may hold others"})
-	p.Read = true
-	must.Same(t, p.Lines(), []string{"no lock is known to belong to it: most libraries' values do not name the connection"})
 }
 
 // In a Cluster, a client has connections to each node.
@@ -151,30 +154,6 @@ func TestZooKeeperSessionsAreNotEnded(t *testing.T) {
 	r := must.Have(z.EndClient(t.Context(), p, "typed"))(t)
 	must.Equal(t, r.Detail, p.Detail, "detail")
 	must.Equal(t, r.Reason, Unsupported, "reason")
-}
-
-// All clients of a Unix socket share one address, so an address is ambiguous there and nothing is
-// killed.
-func TestSharedAddressIsFound(t *testing.T) {
-	one := Connection{Server: "10.0.0.1:6379", ID: 3, Addr: "/run/redis.sock:0"}
-	elsewhere := one
-	elsewhere.Server = "10.0.0.2:6379"
-	must.Equal(t, sharedAddress([]Connection{one, one}), one.Server, "of two clients")
-	must.Equal(t, sharedAddress([]Connection{one, elsewhere}), "", "of one client on two servers")
-}
-
-// Spring publishes on a channel named for its registry, whose name may end at any colon of the key.
-func TestPreviewNamesPublishChannels(t *testing.T) {
-	const uuid = "0b9f4f3e-5d1c-4b52-9f0e-3f8f6f0f9a11"
-	for key, want := range map[string]string{
-		"lock":             "value seen)",
-		"registry:lock":    "value seen), and publish on registry-channel:registry:lock",
-		"team:registry:lo": "value seen), and publish on team-channel:team:registry:lo and 1 more like it (its waiters listen on one of them, others ignore it)",
-	} {
-		l := &inspect.Lock{ID: inspect.ID{Backend: "redis", Path: key}}
-		way, ok := removalOf(l, &inspect.Contender{State: inspect.Holding}, uuid)
-		must.True(t, ok && strings.HasSuffix(way.says, want), key, way.says)
-	}
 }
 
 // The most likely connection comes first. Replica links and connections running CLIENT LIST are
@@ -225,6 +204,9 @@ func TestLikeliestCandidateComesFirst(t *testing.T) {
 	} {
 		must.Same(t, append(found[i].For, found[i].Against...), want, found[i].ID)
 	}
+	custom := must.Have(recipe.NewCustom("acme", "redis", "", recipe.Patterns{Lock: "a", Clients: []string{"Jedis"}}))(t)
+	jedis := Candidates(&inspect.Lock{Recipe: "acme", Custom: &custom}, holder, 0, 0, list[3:4])[0]
+	must.Same(t, jedis.For, []string{"its library is jedis 4, which acme uses for its locks", "last command evalsha" + taking})
 	waiter := &inspect.Contender{State: inspect.Waiting, Owner: inspect.Owner{Process: inspect.Process{Host: "10.0.0.5"}}}
 	must.Same(t, ids(Candidates(l, waiter, 0, 0, list)), []int64{1, 3, 5, 10, 8, 9, 4}, "candidates for a waiter")
 }

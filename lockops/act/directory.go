@@ -53,7 +53,13 @@ func (d *directory) changedSince(seen, now *inspect.Contender) (Reason, string) 
 	if now == nil {
 		return d.missing(seen.Name)
 	}
-	return changedSince(seen, now)
+	if now.Czxid != seen.Czxid || now.Owner.Session != seen.Owner.Session {
+		return Changed, ""
+	}
+	if detail := otherRole(seen, now); detail != "" {
+		return Changed, detail
+	}
+	return "", ""
 }
 
 // over reports whether the node of a seen contender is gone; now is the contender of that name, or

@@ -242,6 +242,11 @@ func TestAProxysOwnErrorProvesNothing(t *testing.T) {
 	const inLater = "ERR Error running script (call to f_c0ffee): @user_script:7: user_script:7: refused ZREM: -READONLY a replica"
 	must.Equal(t, r.removedNothing(0, "rueidislock", errorReply(inLater)), false, "of a script with several changes")
 	must.Equal(t, r.removedNothing(0, "rueidislock", errorReply("NOPERM")), true, "of such a script that did not begin")
+	cluster := &Redis{masters: []redis.UniversalClient{redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"r1:1"}})}}
+	t.Cleanup(func() { cluster.masters[0].Close() })
+	must.True(t, !cluster.removedNothing(0, "string", errorReply("READONLY a replica")), "perhaps of a second try in a Cluster")
+	must.True(t, cluster.removedNothing(0, "string", errDenied), "a Cluster's denial is of the first try, too")
+	must.True(t, !cluster.unsent(0, errRefusedDial), "a second dial")
 	must.True(t, r.unsent(0, &net.OpError{Op: "dial", Err: errors.New("refused")}), "a failed dial counts as sent")
 }
 

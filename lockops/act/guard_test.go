@@ -147,6 +147,8 @@ func TestLateDeleteIsReportedAndAudited(t *testing.T) {
 		late, err := result.Settled(t.Context(), err)
 		must.True(t, err == nil && late.Released && !late.Unknown && !q.there(t, 0), "late:", late, err)
 		q.releaser.Close()
+		_, err = q.releaser.Preview(t.Context(), q.preview.Request)
+		must.Be(t, err, errClosed, "a closed Releaser")
 		lines := auditLines(t, q.releaser.audit.path)
 		if len(lines) != 3 || lines[1]["phase"] != "result" || lines[1]["unknown"] != true || lines[1]["released"] != false ||
 			lines[2]["phase"] != "late" || lines[2]["released"] != true {
@@ -259,16 +261,34 @@ func (o *ordered) Children(path string) ([]string, *zk.Stat, error) {
 func TestReleaseRefusesRewrittenNode(t *testing.T) {
 	t.Parallel()
 	for index := range 2 {
-		eachConfirmed(t, index, func(t *testing.T, q confirmedRelease) {
-			q.hooked.beforeRemoval = func() {
-				_, err := q.conn.Set(q.dir+"/"+q.names[index], []byte("new"), -1)
-				must.Be(t, err, nil)
-			}
-			result, err := q.releaser.Execute(t.Context(), q.preview, "typed")
-			must.True(t, err == nil && !result.Released && result.Reason == Changed && q.there(t, index),
-				"contender", index, result, err)
-		})
+		for _, gone := range []bool{false, true} {
+			eachConfirmed(t, index, func(t *testing.T, q confirmedRelease) {
+				q.hooked.beforeRemoval = func() {
+					_, err := q.conn.Set(q.dir+"/"+q.names[index], []byte("new"), -1)
+					must.Be(t, err, nil)
+					if gone {
+						q.remove(t, index)
+					}
+				}
+				result, err := q.releaser.Execute(t.Context(), q.preview, "typed")
+				must.True(t, err == nil && !result.Released && q.there(t, index) != gone, "contender", index, result, err)
+				must.Equal(t, result.Reason, map[bool]Reason{true: Gone, false: Changed}[gone])
+			})
+		}
 	}
+}
+
+// A lock that cannot be read after its release was released.
+func TestReleasedLockMayHide(t *testing.T) {
+	t.Parallel()
+	eachConfirmed(t, 0, func(t *testing.T, q confirmedRelease) {
+		q.hooked.beforeRemoval = func() {
+			_, err := q.conn.SetACL(q.dir, zk.WorldACL(zk.PermAll&^zk.PermRead), -1)
+			must.Be(t, err, nil)
+		}
+		result, err := q.releaser.Execute(t.Context(), q.preview, "typed")
+		must.True(t, result.Released && errors.Is(err, ErrUnreachable) && !q.there(t, 0), result, err)
+	})
 }
 
 // The context may also end between the last read and the removal.

@@ -24,13 +24,9 @@ const (
 
 // Words describes it to the operator; empty if there was no such end.
 func (e Ended) Words() string {
-	switch e {
-	case EndedItself:
-		return "gone, not by this request"
-	case EndedSomehow:
-		return "gone; by this request or on its own"
-	}
-	return ""
+	return map[Ended]string{
+		EndedItself: "gone, not by this request", EndedSomehow: "gone; by this request or on its own",
+	}[e]
 }
 
 // refusedWhole are the scripts whose changes come last: if such a script fails, nothing has

@@ -16,7 +16,6 @@ import (
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/recipe"
 	"github.com/lockscope/lockscope/inspect/redissource/node"
-	"github.com/lockscope/lockscope/internal/redisreply"
 )
 
 // reading is a key as read from all masters: the lock, and each master's whole value where that is a plain string.
@@ -41,9 +40,6 @@ func (r *Redis) read(ctx context.Context, id inspect.ID) reading {
 // compares all of it.
 func (r *Redis) vote(ctx context.Context, i int, key string) (inspect.Vote, string, error) {
 	v, err := node.ReadKey(ctx, r.target.now, r.masters[i], r.target.Servers[i], key, r.limit)
-	if err == nil && redisreply.DeniesAccess(v.Error) {
-		err = errors.New(v.Error)
-	}
 	switch {
 	case err != nil:
 		return v, "", r.failed(i, "read", key, err)

@@ -1,14 +1,13 @@
 package act
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/lockscope/lockscope/inspect"
-	"github.com/lockscope/lockscope/inspect/recipe"
 	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
@@ -92,14 +91,18 @@ func (l *redisLock) isReleased(t *testing.T, server *servertest.Redis, name stri
 	must.True(t, err == nil && !again.Released && !again.Masters[0].Deleted, "again:", again, err)
 }
 
-// A lock is refused with a reason if we do not know how its library releases it.
-func TestUnknownLibraryIsRefused(t *testing.T) {
-	l := &inspect.Lock{
-		ID: inspect.ID{Backend: "redis", Path: "lock:a"}, Recipe: "another", Kind: inspect.KindMutex,
-		Masters: []inspect.Vote{{Up: true, Present: true, Held: &recipe.Record{Recipe: "another"}}},
-	}
-	way, ok := removalOf(l, &inspect.Contender{Name: "w", State: inspect.Holding}, "w")
-	must.True(t, !ok, "removed by", way)
-	must.Equal(t, unsupported(l),
-		"a mutex of another cannot be released safely from outside: stop its holder, or delete its key by hand")
+// The node that serves the key is named. It needs no time limit: the clock could be another node's.
+func TestClusterNodeIsNamed(t *testing.T) {
+	t.Parallel()
+	server := servertest.StartEmbeddedRedis(t)
+	cluster := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{server.Addr}})
+	t.Cleanup(func() { cluster.Close() })
+	command(t, cluster, "SET lock:a v")
+	releaser := onMaster(t, cluster, "seed:1")
+	p := confirmed(t, releaser, ofKey("lock:a", "v"))
+	must.Same(t, p.Sends, []string{server.Addr + ": compare-and-delete lock:a (go on only if it still holds the value seen)"})
+	deny(t, server, "time")
+	result := must.Have(releaser.Execute(t.Context(), p, "typed"))(t)
+	must.True(t, result.Released && result.Masters[0].Addr == server.Addr, result)
+	must.Equal(t, fmt.Sprint(lastAudited(t, releaser.audit)["servers"]), "["+server.Addr+"]", "audited")
 }

@@ -318,19 +318,24 @@ func redisScript(t *testing.T, file string, servers []*servertest.Redis) {
 	s := &script{T: t, releaser: one, audit: one.audit, request: ofKey}
 	s.values = func(step string) string { return fill(step, "a") }
 	var heard *redis.PubSub
-	listed := &listing{say: s.say, before: map[string]func(){}}
-	clients[0].AddHook(listed)
+	var listings []*listing
+	for _, c := range clients {
+		listings = append(listings, &listing{say: s.say, before: map[string]func(){}})
+		c.AddHook(listings[len(listings)-1])
+	}
 	s.step = func(verb string, args []string) bool {
 		switch verb {
 		case "clients":
-			listed.set(strings.Join(args, " "))
-		case "kill":
-			listed.kill = map[string]error{"lost": errLostAnswer, "refused": errorReply("NOPERM")}[args[0]]
+			for _, l := range listings {
+				l.set(strings.Join(args, " "))
+			}
+		case "kill", "kill2":
+			listings[len(verb)-len("kill")].kill = map[string]error{"lost": errLostAnswer, "refused": errorReply("NOPERM")}[args[0]]
 		case "list":
 			list, err := one.Connections(t.Context(), must.Have(strconv.Atoi(args[0]))(t))
 			s.say("listed", "%s, refused %v: %v", named(list), errors.Is(err, ErrRefused), err)
 		case "end":
-			s.end(one, args[0])
+			s.end(s.releaser.(*Redis), args[0])
 		case "masters":
 			s.releaser = map[string]Releaser{"1": one, "3": three}[args[0]]
 		case "redis":
@@ -338,7 +343,7 @@ func redisScript(t *testing.T, file string, servers []*servertest.Redis) {
 				command(t, c, strings.Join(args, " "))
 			}
 		case "before":
-			listed.before[args[0]] = func() { command(t, clients[0], strings.Join(args[1:], " ")) }
+			listings[0].before[args[0]] = func() { command(t, clients[0], strings.Join(args[1:], " ")) }
 		case "redis1", "redis2", "redis3":
 			command(t, clients[verb[5]-'1'], strings.Join(args, " "))
 		case "deny":

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -170,10 +171,7 @@ func (w *sweepWalk) look(ctx context.Context, node string, root bool) error {
 
 // inChroot is the inverse of path.
 func (z *ZooKeeper) inChroot(node string) string {
-	if chroot := path.Join("/", z.target.Chroot); chroot != "/" {
-		return cmp.Or(node[len(chroot):], "/")
-	}
-	return node
+	return "/" + strings.TrimPrefix(node[len(z.path("")):], "/")
 }
 
 // judge keeps the candidates that have been idle for long enough, by the clock that dated later

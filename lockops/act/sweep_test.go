@@ -1,6 +1,7 @@
 package act
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -31,7 +32,9 @@ type sweeping struct {
 func startSweeping(t *testing.T, addr string, audit *Audit) *sweeping {
 	conn := connectZooKeeper(t, addr)
 	wire := &hooked{ZKConn: conn, beforeRemoval: func() {}}
-	s := &sweeping{t, conn, wire, NewZooKeeper(wire, Target{Name: "zk", Servers: []string{addr}}, audit), servertest.UniquePath(t), dated(inspect.LeaderClock{Known: true, From: 1})}
+	root := servertest.UniquePath(t)
+	sweeper := NewZooKeeper(wire, Target{Name: "zk", Servers: []string{addr}, Chroot: root}, audit)
+	s := &sweeping{t, conn, wire, sweeper, root, dated(inspect.LeaderClock{Known: true, From: 1})}
 	t.Cleanup(s.sweeper.Close)
 	s.create("", "", 0)
 	for _, dir := range []string{"/idle", "/idler", "/data", "/never", "/held", "/last"} {
@@ -63,8 +66,10 @@ func (s *sweeping) use(dir string) {
 
 func (s *sweeping) preview(idle, later time.Duration) SweepPreview {
 	s.Helper()
-	root := inspect.ID{Backend: "zk", Path: s.root}
-	request := SweepRequest{Root: root, Idle: idle, Now: time.Now().Add(later), Backend: s.backend, Why: "a test"}
+	root := inspect.ID{Backend: "zk", Path: "/"}
+	request := SweepRequest{
+		Root: root, Idle: idle, Now: time.Now().Add(later), Backend: s.backend, Within: time.Minute, Why: "a test",
+	}
 	return must.Have(s.sweeper.PreviewSweep(s.Context(), request))(s)
 }
 
@@ -92,14 +97,14 @@ func TestSweepDeletesOnlyIdleLeftovers(t *testing.T) {
 			paths = append(paths, dir.Path)
 		}
 		slices.Sort(paths)
-		if want := []string{s.root + "/idle", s.root + "/idler"}; !slices.Equal(paths, want) || p.Undated != 1 || p.WithData != 1 || p.Recent != 0 {
-			t.Fatalf("found %v, want %v: %+v", paths, want, p)
+		if !slices.Equal(paths, []string{"/idle", "/idler"}) || p.Undated != 1 || p.WithData != 1 || p.Recent != 0 {
+			t.Fatalf("found %v: %+v", paths, p)
 		}
 		if p := s.preview(24*time.Hour, 0); len(p.Found) != 0 || p.Recent != 2 {
 			t.Errorf("used within a day: %+v", p)
 		}
 
-		at := slices.IndexFunc(p.Found, func(dir EmptyDir) bool { return dir.Path == s.root+"/idle" })
+		at := slices.IndexFunc(p.Found, func(dir EmptyDir) bool { return dir.Path == "/idle" })
 		idle, idler := p.Found[at], p.Found[1-at]
 		s.sweeper.conn = cutOff{s.conn, func() {}}
 		r, err := s.sweeper.Sweep(t.Context(), p, idler, "--yes")
@@ -108,14 +113,19 @@ func TestSweepDeletesOnlyIdleLeftovers(t *testing.T) {
 		s.wire.beforeRemoval = func() { s.create("/idler/lock-", "", zk.FlagEphemeral) }
 		s.sweep("used right before the delete", p, idler, Changed)
 		s.wire.beforeRemoval = func() {}
-		must.Succeed(t, s.conn.Delete(idler.Path+"/lock-", -1))
+		must.Succeed(t, s.conn.Delete(s.root+"/idler/lock-", -1))
 		s.sweep("used since it was looked at", p, idler, Changed)
 		s.sweep("idle", p, idle, "")
-		there, _, err := s.conn.Exists(idle.Path)
+		there, _, err := s.conn.Exists(s.root + idle.Path)
 		must.True(t, !there && err == nil, "it still exists:", there, err)
 		s.sweep("once more", p, idle, Gone)
+		s.sweeper.Close()
+		_, err = s.sweeper.Sweep(t.Context(), p, idle, "--yes")
+		must.Be(t, err, errClosed, "with a closed Sweeper")
+		_, err = s.sweeper.PreviewSweep(t.Context(), p.Request)
+		must.Be(t, err, errClosed, "a preview of a closed one")
 		lines := auditLines(t, trail)
-		if len(lines) != 10 || lines[7]["action"] != "sweep" || lines[7]["released"] != true || lines[7]["lock"] != "zk:"+idle.Path || lines[6]["why"] != "a test" {
+		if len(lines) != 12 || lines[7]["action"] != "sweep" || lines[7]["released"] != true || lines[7]["lock"] != "zk:"+idle.Path || lines[6]["why"] != "a test" {
 			t.Errorf("audit: %v", lines)
 		}
 	})
@@ -132,6 +142,8 @@ func TestSweepReportsUnreadableNodes(t *testing.T) {
 		must.Have(conn.Create(root+"/shut", nil, 0, zk.WorldACL(zk.PermDelete)))(t)
 		p, err := sweeper.PreviewSweep(t.Context(), SweepRequest{Root: inspect.ID{Backend: "zk", Path: root}, Now: time.Now()})
 		must.True(t, err == nil && len(p.Unread) == 1 && strings.Contains(p.Unread[0], "/shut: grant READ"), p, err)
+		_, err = sweeper.PreviewSweep(t.Context(), SweepRequest{Root: inspect.ID{Path: root}, Within: 1})
+		must.Be(t, err, context.DeadlineExceeded, "within a nanosecond")
 		_, err = sweeper.PreviewSweep(t.Context(), SweepRequest{Root: inspect.ID{Backend: "zk", Path: root + "/none"}})
 		must.True(t, err != nil && errors.Is(err, ErrUnreachable), "a missing root:", err)
 	})
