@@ -77,12 +77,14 @@ func encode(e entry) ([]byte, error) {
 // decoding reads the format, with every instant moved by this much.
 func decoding(by time.Duration) json.Options {
 	return json.WithUnmarshalers(json.JoinUnmarshalers(
-		json.UnmarshalFromFunc(func(d *jsontext.Decoder, s *string) (err error) {
-			*s, err = readText(d, inspect.Unescape)
-			return err
+		json.UnmarshalFromFunc(func(d *jsontext.Decoder, s *string) error {
+			return readText(d, func(text string) (err error) {
+				*s, err = inspect.Unescape(text)
+				return err
+			})
 		}),
 		json.UnmarshalFromFunc(func(d *jsontext.Decoder, t *time.Time) error {
-			_, err := readText(d, func(text string) (string, error) { return "", t.UnmarshalText([]byte(text)) })
+			err := readText(d, func(text string) error { return t.UnmarshalText([]byte(text)) })
 			if !t.IsZero() {
 				*t = t.Add(by)
 			}
@@ -95,26 +97,25 @@ func decoding(by time.Duration) json.Options {
 			return err
 		}),
 		json.UnmarshalFunc(func(text []byte, evidence *map[string]any) error {
-			return jsonv1.Unmarshal(text,
-				evidence)
+			return jsonv1.Unmarshal(text, evidence)
 		}),
 		ourWords,
 	))
 }
 
-// readText reads a string and converts it; null counts as absent.
-func readText(d *jsontext.Decoder, as func(string) (string, error)) (string, error) {
+// readText passes a string to set; null counts as absent.
+func readText(d *jsontext.Decoder, set func(string) error) error {
 	token, err := d.ReadToken()
 	if err != nil {
-		return "", err
+		return err
 	}
 	switch token.Kind() {
 	case 'n':
-		return "", nil
+		return nil
 	case '"':
-		return as(token.String())
+		return set(token.String())
 	}
-	return "", fmt.Errorf("%s instead of a string", token)
+	return fmt.Errorf("%s instead of a string", token)
 }
 
 // decode reads a line.

@@ -2,7 +2,6 @@ package recording
 
 import (
 	"context"
-	"errors"
 	"io"
 	"sync"
 	"time"
@@ -37,8 +36,8 @@ func (t *tee) Run(ctx context.Context, emit func(inspect.Update)) error {
 	if err != nil {
 		return err
 	}
-	ctx, fail := context.WithCancelCause(ctx)
-	defer fail(nil)
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
 	g, ctx := errgroup.WithContext(ctx)
 	var broken error // guarded by mu
 	for _, s := range t.sources {
@@ -56,7 +55,7 @@ func (t *tee) Run(ctx context.Context, emit func(inspect.Update)) error {
 					return // we are ending: failures do not count
 				}
 				if broken = to.write(t.dated(u), u); broken != nil {
-					fail(broken)
+					stop()
 					return
 				}
 				emit(u)
@@ -65,14 +64,7 @@ func (t *tee) Run(ctx context.Context, emit func(inspect.Update)) error {
 	}
 	err = g.Wait()
 	if broken != nil {
-		return errors.Join(broken, ignoreCanceled(err))
-	}
-	return err
-}
-
-func ignoreCanceled(err error) error {
-	if errors.Is(err, context.Canceled) {
-		return nil
+		return broken
 	}
 	return err
 }

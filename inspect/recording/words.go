@@ -22,9 +22,10 @@ var ourWords = json.JoinUnmarshalers(
 
 func word[T ~string]() *json.Unmarshalers {
 	return json.UnmarshalFromFunc(func(d *jsontext.Decoder, w *T) error {
-		text, err := readText(d, func(text string) (string, error) { return text, checkWord(text) })
-		*w = T(text)
-		return err
+		return readText(d, func(text string) error {
+			*w = T(text)
+			return checkWord(text)
+		})
 	})
 }
 

@@ -1,7 +1,6 @@
 package recording
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -39,12 +38,8 @@ type newest struct {
 
 // newWriter begins a recording.
 func newWriter(w io.Writer, at time.Time) (*writer, error) {
-	first, err := json.Marshal(header{Recording: Version, At: at})
-	if err != nil {
-		return nil, fmt.Errorf("recording: %w", err)
-	}
 	own := &writer{w: w, backends: make(map[string]*newest), to: at, whole: at}
-	return own, own.line(first)
+	return own, own.line(fmt.Appendf(nil, `{"recording":%d,"at":%q}`, Version, at.Format(time.RFC3339Nano)))
 }
 
 // write writes an update, after a whole snapshot of the previous state if one is due.
