@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -149,7 +150,7 @@ func TestReadingsMatchGoldenFile(t *testing.T) {
 		given, _, _ := strings.Cut(string(f.Data), "= ")
 		text := strings.TrimSuffix(given, "...\n")
 		r := Read(time.Now, strings.NewReader(text), Speed(0), Kept())
-		err := r.All(func(u inspect.Update) {
+		err := r.Run(t.Context(), func(u inspect.Update) {
 			given += fmt.Sprintf("= %s\n", bytes.Join(must.Have(lines("", r.Now(), u))(t), nil))
 		})
 		must.Succeed(t, os.WriteFile(path, []byte(text), 0o600))
@@ -184,9 +185,16 @@ func TestWrittenLinesMatchGoldenFile(t *testing.T) {
 }
 
 func TestLinesAreLimited(t *testing.T) {
-	eightParts := &inspect.Lock{Masters: make([]inspect.Vote, 7)}
-	must.Equal(t, fitting(slices.Repeat([]*inspect.Lock{eightParts}, 600)), chunk/8, "locks on a line")
 	must.Equal(t, fitting([]*inspect.Lock{{Masters: make([]inspect.Vote, chunk)}}), 1, "large locks on a line")
+	list := func(n int) []inspect.Contender { return make([]inspect.Contender, n) }
+	large := &inspect.Lock{Holders: list(1000), Waiters: list(1000), Masters: make([]inspect.Vote, 1999)}
+	locks := append([]*inspect.Lock{large}, slices.Repeat([]*inspect.Lock{{}}, 200)...)
+	must.Equal(t, fitting(locks), 1+96, "locks on a line: one of 4000 parts, and 96 of one")
+	w := must.Have(newWriter(io.Discard, now))(t)
+	for range 40 {
+		w.keep(inspect.Update{Watches: &inspect.WatchTable{Covers: []inspect.ID{{Path: "/l"}}}})
+	}
+	must.Equal(t, len(w.of("").watches), 32, "watch tables in a snapshot")
 	_, err := lines("", now, inspect.Update{Backend: &inspect.Backend{Error: strings.Repeat("x", MaxLine)}})
 	must.True(t, err != nil && strings.Contains(err.Error(), "over the limit of 33554432"), err)
 }

@@ -51,35 +51,28 @@ func (p *packing) Write(line []byte) (int, error) {
 	return n, err
 }
 
-func isPacked(begin []byte) bool {
-	return len(begin) >= len(zstdMagic) &&
-		(string(begin[:len(gzipMagic)]) == gzipMagic || string(begin[:len(zstdMagic)]) == zstdMagic)
-}
-
-// unpack returns the text of a file, packed or not. name is for errors. end frees the decoder.
-func unpack(name string, file io.Reader) (text io.Reader, end func(), err error) {
+// unpack returns the text of a file, packed or not. name is for errors.
+func unpack(name string, file io.Reader) (*bufio.Reader, error) {
 	in := bufio.NewReader(file)
-	begin, _ := in.Peek(len(zstdMagic))
-	if !isPacked(begin) {
-		return in, func() {}, nil
-	}
-	end = func() {}
-	if string(begin) == zstdMagic {
-		var d *zstd.Decoder
-		if d, err = zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(mostWindow)); err == nil {
-			text, end = d, d.Close
-		}
-	} else {
+	var text io.Reader
+	var err error
+	switch begin, _ := in.Peek(len(zstdMagic)); {
+	case isZstd(begin):
+		text, err = zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(mostWindow))
+	case isGzip(begin):
 		text, err = gzip.NewReader(in)
+	default:
+		return in, nil
 	}
 	if err == nil {
-		checked := bufio.NewReader(text)
-		_, err = checked.Peek(1) // zstd looks at its header when it is first read
-		text = checked
+		in = bufio.NewReader(text)
+		_, err = in.Peek(1) // zstd looks at its header when it is first read
 	}
 	if err != nil {
-		end()
-		return nil, nil, fmt.Errorf("%s is %w: %w", name, ErrFormat, err)
+		return nil, fmt.Errorf("recording: %s is %w: %w", name, ErrFormat, err)
 	}
-	return text, end, nil
+	return in, nil
 }
+
+func isZstd(begin []byte) bool { return bytes.HasPrefix(begin, []byte(zstdMagic)) }
+func isGzip(begin []byte) bool { return bytes.HasPrefix(begin, []byte(gzipMagic)) }

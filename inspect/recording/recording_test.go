@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -98,7 +98,7 @@ func final(t *testing.T, clock func() time.Time, sources ...inspect.Source) stri
 func fixed() time.Time { return now.Add(2 * time.Second) }
 
 // record records sources until they end.
-func record(t *testing.T, sources ...inspect.Source) []byte {
+func record(t testing.TB, sources ...inspect.Source) []byte {
 	t.Helper()
 	var file bytes.Buffer
 	must.Succeed(t, New(time.Now, &file, sources...).Run(t.Context(), func(inspect.Update) {}))
@@ -132,32 +132,22 @@ func sortedBackends(t *testing.T, text string) map[string]any {
 
 // Large updates are split into lines and joined again when read.
 func TestALargeUpdateIsSeveralLines(t *testing.T) {
-	var put []*inspect.Lock
-	for i := range 10_000 {
-		put = append(put, directory(fmt.Sprintf("/l/%05d", i), node(0, 10, "x"), node(1, 11, "y")))
-	}
+	put := slices.Repeat([]*inspect.Lock{directory("/l", node(0, 10, "x"), node(1, 11, "y"))}, 10_000)
 	file := record(t, script{{Put: put, Backend: &inspect.Backend{Name: "zk", FirstPass: true}}})
-	n := bytes.Count(file, []byte("\n"))
-	must.True(t, n >= 4, n, "lines")
-	updates := played(t, file)
-	if len(updates) != 1 {
-		t.Fatal(len(updates), "updates")
-	}
-	must.Equal(t, len(updates[0].Put), len(put), "locks")
-	must.True(t, updates[0].Backend != nil, "no backend")
+	must.Equal(t, bytes.Count(file, []byte("\n")), 1+8, "lines of the header and 30,000 contenders")
+	u := playOne(t, file)
+	must.Equal(t, len(u.Put), len(put), "locks")
+	must.True(t, u.Backend != nil, "no backend")
 }
 
 func TestCrashLosesOnlyLastUpdate(t *testing.T) {
 	file := record(t, runs()[0])
-	whole := bytes.Count(file, []byte("\n")) - 1
 	for cut := len(file) - 1; cut > bytes.IndexByte(file, '\n')+1; cut -= 7 {
 		r := Read(time.Now, bytes.NewReader(file[:cut]), Speed(0))
 		n := 0
 		must.Succeed(t, r.Run(t.Context(), func(inspect.Update) { n++ }))
-		lines := bytes.Count(file[:cut], []byte("\n")) - 1
-		if n < lines || n > lines+1 || n > whole || (n == lines) != r.Cut() && file[cut-1] != '\n' {
-			t.Fatalf("cut at %d: %d updates of %d whole lines, cut %v", cut, n, lines, r.Cut())
-		}
+		must.Equal(t, n, bytes.Count(file[:cut], []byte("\n"))-1, "updates before", cut)
+		must.Equal(t, r.Cut(), file[cut-1] != '\n', "cut at", cut)
 	}
 }
 
@@ -169,9 +159,12 @@ func TestUnreadableFilesAreErrors(t *testing.T) {
 	must.Be(t, err, os.ErrNotExist)
 	_, err = NewFinder(t.TempDir())
 	must.Be(t, err, ErrNotSeekable)
-	must.Succeed(t, os.WriteFile(path, []byte("hello\n"), 0o600))
-	_, err = Open(time.Now, path)
-	must.Be(t, err, ErrFormat)
+	must.Equal(t, err.Error(), "recording: not a regular file, so it is not seekable")
+	for _, text := range []string{"hello\n", zstdMagic + "\xff\xff\xff\xff\xff\xff\xff", gzipMagic + "\xff\xff"} {
+		must.Succeed(t, os.WriteFile(path, []byte(text), 0o600))
+		_, err = Open(time.Now, path)
+		must.Be(t, err, ErrFormat, text)
+	}
 	must.Succeed(t, os.WriteFile(path, record(t, runs()...), 0o600))
 	r := must.Have(Open(time.Now, path))(t)
 	must.Succeed(t, os.Remove(path))
@@ -192,6 +185,14 @@ func TestTimesMoveToThePresent(t *testing.T) {
 	must.Equal(t, empty.Now(), fixed(), "the end of an empty recording")
 }
 
+// endless is a source without updates that runs until it is canceled.
+type endless struct{ script }
+
+func (endless) Run(ctx context.Context, _ func(inspect.Update)) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
 // failing is a disk that is full after that many lines.
 type failing struct{ lines int }
 
@@ -205,8 +206,9 @@ func (f *failing) Write(p []byte) (int, error) {
 func TestAFullDiskEndsTheRecording(t *testing.T) {
 	for lines := range 3 {
 		state := 0
-		err := New(time.Now, &failing{lines}, runs()[0]).Run(t.Context(), func(inspect.Update) { state++ })
-		must.True(t, errors.Is(err, io.ErrShortWrite) && state <= lines, lines, "lines", state, "updates passed on", err)
+		err := New(time.Now, &failing{lines}, runs()[0], endless{}).Run(t.Context(), func(inspect.Update) { state++ })
+		must.Equal(t, fmt.Sprint(err), "recording: short write", lines, "lines")
+		must.Equal(t, state, max(0, lines-1), "updates passed on after", lines, "lines")
 	}
 	for lines := 590; lines < 700; lines++ { // the first whole snapshot is among them
 		must.Be(t, Save(&failing{lines}, handoffs(750)), io.ErrShortWrite, lines, "lines")
@@ -239,11 +241,7 @@ func TestReplayKeepsRecordedPace(t *testing.T) {
 // Run it with -fuzzminimizetime 1x. Otherwise Go's fuzzer spends up to a minute on minimizing each
 // interesting input, and seems to hang.
 func FuzzRead(f *testing.F) {
-	var file bytes.Buffer
-	if err := New(time.Now, &file, runs()...).Run(f.Context(), func(inspect.Update) {}); err != nil {
-		f.Fatal(err)
-	}
-	f.Add(file.Bytes())
+	f.Add(record(f, runs()...))
 	f.Add([]byte(`{"recording":2,"at":"2026-11-21T09:00:10Z"}` + "\n" + `{"at":"2026-11-21T09:00:10Z","more":true,"update":{"Put":[{"ID":"zk:/"}]}}` + "\n"))
 	f.Fuzz(func(_ *testing.T, text []byte) {
 		o := inspect.NewObserver(fixed, Read(time.Now, bytes.NewReader(text), Speed(0)))

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"sync"
 	"time"
@@ -67,7 +68,7 @@ func Kept() Option { return func(r *Replay) { r.shift = false } }
 // Open returns a source for a recording file, which may be compressed with gzip or zstd. now is the
 // clock. It fails if the file does not begin like a recording.
 func Open(now func() time.Time, path string, options ...Option) (*Replay, error) {
-	r := newReplay(now, path, func() (io.ReadCloser, error) { return openFile(path) }, options)
+	r := newReplay(now, path, func() (io.ReadCloser, error) { return os.Open(path) }, options)
 	in, err := r.open()
 	if err != nil {
 		return nil, fmt.Errorf("recording: %w", err)
@@ -75,28 +76,6 @@ func Open(now func() time.Time, path string, options ...Option) (*Replay, error)
 	defer in.Close()
 	_, err = newReader(r.name, in)
 	return r, err
-}
-
-// packed is a file that is decompressed while being read.
-type packed struct {
-	io.Reader
-	close func() error
-}
-
-func (p packed) Close() error { return p.close() }
-
-// openFile opens a file as text, whether it is compressed or not.
-func openFile(path string) (io.ReadCloser, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	text, end, err := unpack(path, file)
-	if err != nil {
-		file.Close()
-		return nil, err
-	}
-	return packed{text, func() error { end(); return file.Close() }}, nil
 }
 
 // Read returns a source for the recording in a reader. now is the clock. Its Run can be called
@@ -137,38 +116,23 @@ func (r *Replay) Cut() bool {
 
 // Run plays the recording to its end.
 func (r *Replay) Run(ctx context.Context, emit func(inspect.Update)) error {
-	return r.each(func(began time.Time) { r.begin(began) }, func(at time.Time, u inspect.Update) (bool, error) {
-		if err := r.await(ctx, at); err != nil {
-			return false, err
-		}
-		emit(u)
-		return true, nil
-	})
+	return r.each(math.MaxInt64, emit, func(at time.Time) error { return r.await(ctx, at) })
 }
 
 // To plays the first part of the recording without pauses, and sets the clock to the end of that
 // part. A shorter recording is played to its end.
 func (r *Replay) To(part time.Duration, emit func(inspect.Update)) error {
-	var end time.Time
-	return r.each(func(began time.Time) {
-		r.begin(began)
-		end = began.Add(r.offset).Add(part)
-	}, func(at time.Time, u inspect.Update) (bool, error) {
-		if at.After(end) {
-			r.setClock(end)
-			return false, nil
-		}
+	return r.each(part, emit, func(at time.Time) error {
 		r.setClock(at)
-		emit(u)
-		return true, nil
+		return nil
 	})
 }
 
 // All plays the whole recording as To does.
-func (r *Replay) All(emit func(inspect.Update)) error { return r.To(1<<63-1, emit) }
+func (r *Replay) All(emit func(inspect.Update)) error { return r.To(math.MaxInt64, emit) }
 
-// each passes the start time to begin, then each update to next until that returns false.
-func (r *Replay) each(begin func(time.Time), next func(time.Time, inspect.Update) (bool, error)) error {
+// each emits the updates of the first part, and calls before ahead of each.
+func (r *Replay) each(part time.Duration, emit func(inspect.Update), before func(time.Time) error) error {
 	file, err := r.open()
 	if err != nil {
 		return fmt.Errorf("recording: %w", err)
@@ -178,9 +142,20 @@ func (r *Replay) each(begin func(time.Time), next func(time.Time, inspect.Update
 	if err != nil {
 		return err
 	}
-	begin(in.began)
+	r.begin(in.began)
 	in.decoding = decoding(r.offset)
-	err = in.play(next)
+	end := in.began.Add(r.offset).Add(part)
+	err = in.play(func(at time.Time, u inspect.Update) error {
+		if at.After(end) {
+			r.setClock(end)
+			return io.EOF
+		}
+		if err := before(at); err != nil {
+			return err
+		}
+		emit(u)
+		return nil
+	})
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.cut = in.cut
@@ -202,18 +177,11 @@ func (r *Replay) await(ctx context.Context, at time.Time) error {
 		r.setClock(at)
 		return ctx.Err()
 	}
-	wait := time.Duration(float64(at.Sub(r.Now())) / r.speed)
-	if wait <= 0 {
-		return ctx.Err()
-	}
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
-		return nil
+	case <-time.NewTimer(time.Duration(float64(at.Sub(r.Now())) / r.speed)).C:
 	case <-ctx.Done():
-		return ctx.Err()
 	}
+	return ctx.Err()
 }
 
 // reader reads a recording line by line.
@@ -222,14 +190,18 @@ type reader struct {
 	lines *bufio.Scanner
 	line  int
 	began time.Time
-	cut   bool // the last line was not whole
-	whole bool // whole snapshots are read, up to the first other line
+	cut   bool // the last update was not whole
+	whole bool // whole snapshots are read, not skipped
 
 	decoding json.Options
 }
 
 func newReader(name string, in io.Reader) (*reader, error) {
-	r := newLines(name, in)
+	unpacked, err := unpack(name, in)
+	if err != nil {
+		return nil, err
+	}
+	r := newLines(name, unpacked)
 	text, err := r.scan()
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
@@ -246,23 +218,23 @@ func newReader(name string, in io.Reader) (*reader, error) {
 	return r, nil
 }
 
-// newLines reads lines without a header.
+// newLines reads unpacked lines without a header.
 func newLines(name string, in io.Reader) *reader {
 	r := &reader{name: name, lines: bufio.NewScanner(in)}
-	r.lines.Buffer(nil, MaxLine+2) // with its end
+	r.lines.Buffer(nil, MaxLine+1) // with its end
 	r.lines.Split(wholeLines)
 	return r
 }
 
-// wholeLines splits into lines with their ends, so that one that was cut off shows.
+// wholeLines splits into lines with their ends. A last line without its end was cut off.
 func wholeLines(data []byte, atEOF bool) (advance int, token []byte, err error) {
-	if i := bytes.IndexByte(data, '\n'); i >= 0 {
-		return i + 1, data[:i+1], nil
-	}
 	if atEOF && len(data) > 0 {
-		return len(data), data, nil
+		err = io.ErrUnexpectedEOF
 	}
-	return 0, nil, nil
+	if end := bytes.IndexByte(data, '\n') + 1; end > 0 {
+		return end, data[:end], nil
+	}
+	return 0, nil, err
 }
 
 // scan is the next line with its end.
@@ -272,7 +244,7 @@ func (r *reader) scan() ([]byte, error) {
 		return r.lines.Bytes(), nil
 	}
 	switch err := r.lines.Err(); {
-	case errors.Is(err, io.ErrUnexpectedEOF): // of a packed file that was cut off
+	case errors.Is(err, io.ErrUnexpectedEOF): // of a line or a packed file
 		r.cut = true
 	case err != nil:
 		return nil, fmt.Errorf("recording: %s, line %d: %w", r.name, r.line+1, err)
@@ -280,17 +252,17 @@ func (r *reader) scan() ([]byte, error) {
 	return nil, io.EOF
 }
 
-// play passes each update to take until that returns false.
-func (r *reader) play(take func(time.Time, inspect.Update) (bool, error)) error {
+// play passes each update to take until that returns an error; io.EOF ends it without one.
+func (r *reader) play(take func(time.Time, inspect.Update) error) error {
 	for {
 		at, u, err := r.next()
+		if err == nil {
+			err = take(at, u)
+		}
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {
-			return err
-		}
-		if more, err := take(at, u); err != nil || !more {
 			return err
 		}
 	}
@@ -302,26 +274,14 @@ func (r *reader) next() (time.Time, inspect.Update, error) {
 	for {
 		text, err := r.scan()
 		if err != nil {
-			r.cut = r.cut || put != nil && errors.Is(err, io.EOF)
+			r.cut = r.cut || put != nil
 			return time.Time{}, inspect.Update{}, err
 		}
-		complete := text[len(text)-1] == '\n'
-		if bytes.HasPrefix(text, []byte(`{"whole":`)) {
-			if !complete {
-				r.cut = true
-			}
-			if !r.whole {
-				continue
-			}
-		} else {
-			r.whole = false
+		if !r.whole && bytes.HasPrefix(text, []byte(`{"whole":`)) {
+			continue
 		}
 		e, err := decode(text, r.decoding)
-		switch {
-		case err != nil && !complete:
-			r.cut = true
-			return time.Time{}, inspect.Update{}, io.EOF
-		case err != nil:
+		if err != nil {
 			err = fmt.Errorf("recording: %s, line %d: %w: %w", r.name, r.line, ErrFormat, err)
 			return time.Time{}, inspect.Update{}, err
 		}

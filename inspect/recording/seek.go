@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"time"
 
@@ -21,7 +22,9 @@ import (
 type Finder struct {
 	name string
 	file *os.File // even if another file takes its name
-	pack bool
+	size int64    // when it was opened
+	// begin starts each part but the first.
+	begin string
 }
 
 // part of a recording's file, which begins with a whole snapshot; the first one begins with the
@@ -47,9 +50,12 @@ func NewFinder(path string) (*Finder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("recording: %w", err)
 	}
+	f := &Finder{name: path, file: file, size: info.Size(), begin: wholeBegin}
 	magic := make([]byte, len(zstdMagic))
-	_, err = file.ReadAt(magic, 0)
-	return &Finder{name: path, file: file, pack: err == nil && isPacked(magic)}, nil
+	if _, err := file.ReadAt(magic, 0); err == nil && (isZstd(magic) || isGzip(magic)) {
+		f.begin = zstdMagic // each part is its own frame
+	}
+	return f, nil
 }
 
 // Close closes the file.
@@ -79,148 +85,99 @@ func (f *Finder) Moment(ctx context.Context, at time.Time) (*Moment, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, end, err := f.text(from.offset)
+	text, err := f.text(from.offset)
 	if err != nil {
 		return nil, err
 	}
-	defer end()
 	m := &Moment{name: f.name, to: from.at, clock: clock{at: from.at}}
-	in := newLines(f.name, text)
-	if from.offset == 0 {
-		if _, err := in.scan(); err != nil { // its header
-			return nil, err
-		}
-	}
+	in := newLines(f.name, text) // the header, if it is there, is an empty update
+	var whole [][]byte           // a snapshot, to which a crash may have added no update
 	for ctx.Err() == nil {
 		line, err := in.scan()
 		if errors.Is(err, io.EOF) {
+			if m.lines == nil && from.offset > 0 {
+				return f.Moment(ctx, from.at.Add(runUp-1)) // from the snapshot before
+			}
 			return m, nil
 		}
 		if err != nil {
 			return nil, err
 		}
 		h, err := headOf(line)
-		switch cut := line[len(line)-1] != '\n'; {
-		case cut:
-			return m, nil
+		switch line = bytes.Clone(line); {
 		case err != nil:
 			return nil, fmt.Errorf("recording: %s: %w", f.name, err)
-		case h.Whole == wholeFirst && !h.At.After(latest):
-			m.lines, m.at = nil, h.At
-		case h.Whole == "" && h.At.After(at):
+		case h.Whole != "" && h.At.After(latest):
+		case h.Whole == wholeFirst:
+			whole = [][]byte{line}
+		case h.Whole != "":
+			whole = append(whole, line)
+		case h.At.After(at):
 			m.to = at
 			return m, nil
+		default:
+			if whole != nil {
+				m.lines, whole = whole, nil
+			}
+			m.lines = append(m.lines, line)
+			if h.At.After(m.to) {
+				m.to = h.At
+			}
 		}
-		if h.At.After(m.to) {
-			m.to = h.At
-		}
-		m.lines = append(m.lines, bytes.Clone(line))
 	}
 	return nil, ctx.Err()
 }
 
 // text returns the recording from a part on.
-func (f *Finder) text(offset int64) (text io.Reader, end func(), err error) {
-	file := io.NewSectionReader(f.file, offset, 1<<62)
-	text, end, err = unpack(f.name, file)
-	if err != nil {
-		err = fmt.Errorf("recording: %w", err)
-	}
-	return text, end, err
+func (f *Finder) text(offset int64) (*bufio.Reader, error) {
+	return unpack(f.name, io.NewSectionReader(f.file, offset, math.MaxInt64))
 }
-
-// bisectTo is the length, in bytes, of a range that is searched from its beginning instead of
-// halved.
-const bisectTo = 64 << 10
 
 // partBefore returns the last part that begins at or before an instant, or the first part.
 func (f *Finder) partBefore(at time.Time) (part, error) {
-	best, err := f.firstPart()
+	first, err := newReader(f.name, io.NewSectionReader(f.file, 0, math.MaxInt64))
 	if err != nil {
 		return part{}, err
 	}
-	info, err := f.file.Stat()
-	if err != nil {
-		return part{}, fmt.Errorf("recording: %w", err)
-	}
-	for low, high := int64(0), info.Size(); low < high; {
-		from := low
-		if high-low > bisectTo {
-			from += (high - low) / 2
-		}
-		p, found, err := f.partIn(from, high)
-		switch {
-		case err != nil:
-			return part{}, err
-		case found && !p.at.After(at):
+	best := part{at: first.began}
+	for low, high := best.offset, f.size; low < high; {
+		middle := low + (high-low)/2
+		if p, found := f.partIn(middle, high); found && !p.at.After(at) {
 			best, low = p, p.offset+1
-		case from == low:
-			return best, nil
-		default:
-			high = from
+		} else {
+			high = middle
 		}
 	}
 	return best, nil
 }
 
-// firstPart returns the beginning of the recording.
-func (f *Finder) firstPart() (part, error) {
-	text, end, err := f.text(0)
-	if err != nil {
-		return part{}, err
-	}
-	defer end()
-	first, err := newReader(f.name, text)
-	if err != nil {
-		return part{}, err
-	}
-	return part{0, first.began}, nil
-}
-
 // partIn returns the first part that begins between two offsets.
-func (f *Finder) partIn(from, to int64) (p part, found bool, err error) {
-	begin, skip := []byte("\n"+wholeBegin), int64(1)
-	if f.pack {
-		begin, skip = []byte(zstdMagic), 0 // each part is its own frame
-	}
-	buffer := make([]byte, 256<<10)
-	for from < to {
-		n, err := f.file.ReadAt(buffer, from)
-		i := bytes.Index(buffer[:n], begin)
-		switch {
-		case i >= 0:
-			from += int64(i)
-			if at, ok := f.partAt(from + skip); ok && from < to {
-				return part{from + skip, at}, true, nil
-			}
-			from++
-		case errors.Is(err, io.EOF):
-			return part{}, false, nil
-		case err != nil:
-			return part{}, false, fmt.Errorf("recording: %w", err)
-		default:
-			from += int64(n - len(begin) + 1)
+func (f *Finder) partIn(from, to int64) (part, bool) {
+	for in := bufio.NewReader(io.NewSectionReader(f.file, from, math.MaxInt64)); from < to; {
+		skipped, err := in.ReadBytes(f.begin[0])
+		if err != nil {
+			break // the end, or an error that reading from an earlier part meets too
+		}
+		from += int64(len(skipped))
+		if rest, _ := in.Peek(len(f.begin) - 1); string(rest) != f.begin[1:] {
+			continue
+		}
+		if at, ok := f.partAt(from - 1); ok {
+			return part{from - 1, at}, true
 		}
 	}
-	return part{}, false, nil
+	return part{}, false
 }
 
 // partAt returns when the part at an offset begins; false if no part begins there.
 func (f *Finder) partAt(offset int64) (time.Time, bool) {
-	text, end, err := f.text(offset)
+	text, err := f.text(offset)
 	if err != nil {
 		return time.Time{}, false
 	}
-	defer end()
-	begin, _ := bufio.NewReader(text).Peek(len(wholeBegin) + len(time.RFC3339Nano) + 8)
-	after, ok := bytes.CutPrefix(begin, []byte(wholeBegin))
-	if !ok {
-		return time.Time{}, false
-	}
-	word, _, _ := bytes.Cut(after, []byte(`"`))
-	var at time.Time
-	err = at.UnmarshalText(word)
-	return at, err == nil
+	begin, _ := text.Peek(text.Size())
+	h, err := headOf(begin)
+	return h.At, err == nil && h.Whole == wholeFirst
 }
 
 // Moment is a source of the state at an instant. It emits the last whole snapshot before it, as a
@@ -236,11 +193,11 @@ type Moment struct {
 func (m *Moment) Run(ctx context.Context, emit func(inspect.Update)) error {
 	in := newLines(m.name, bytes.NewReader(bytes.Join(m.lines, nil)))
 	in.decoding = decoding(0)
-	in.whole = len(m.lines) > 0 && bytes.HasPrefix(m.lines[0], []byte(wholeBegin))
-	err := in.play(func(at time.Time, u inspect.Update) (bool, error) {
+	in.whole = true
+	err := in.play(func(at time.Time, u inspect.Update) error {
 		m.setClock(at)
 		emit(u)
-		return true, ctx.Err()
+		return ctx.Err()
 	})
 	if err == nil {
 		m.setClock(m.to)

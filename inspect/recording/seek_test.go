@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -25,22 +26,16 @@ const (
 func keep(tb testing.TB, form string, updates func(func(time.Time, inspect.Update) bool)) (path string) {
 	tb.Helper()
 	path = filepath.Join(tb.TempDir(), "recording")
-	file, err := os.Create(path)
-	must.Succeed(tb, err)
+	file := must.Have(os.Create(path))(tb)
 	defer file.Close()
 	to := io.WriteCloser(file)
 	switch form {
 	case asZstd:
-		if to, err = Pack(file); err != nil {
-			tb.Fatal(err)
-		}
+		to = must.Have(Pack(file))(tb)
 	case asGzip:
 		to = gzip.NewWriter(file)
 	}
-	must.Succeed(tb, Save(to, updates))
-	if form != asText {
-		must.Succeed(tb, to.Close())
-	}
+	must.Succeed(tb, errors.Join(Save(to, updates), to.Close()))
 	return path
 }
 
@@ -91,9 +86,7 @@ func changeOf(n int, at time.Time) inspect.Update {
 func finderOf(tb testing.TB, path string) *Finder {
 	tb.Helper()
 	f := must.Have(NewFinder(path))(tb)
-	tb.Cleanup(func() {
-		must.Be(tb, f.Close(), nil)
-	})
+	tb.Cleanup(func() { must.Succeed(tb, f.Close()) })
 	return f
 }
 
@@ -139,6 +132,14 @@ func TestMomentMatchesFullReplay(t *testing.T) {
 		}
 		end, err := f.End(t.Context())
 		must.True(t, err == nil && end.Equal(after(2999)), form, "the end is", end, err)
+	}
+	path := keep(t, asText, handoffs(1500))
+	text := must.Have(os.ReadFile(path))(t)
+	whole := bytes.LastIndex(text, []byte(wholeBegin))
+	line := bytes.IndexByte(text[whole:], '\n')
+	for _, cut := range []int{whole + line/2, whole + line + 1} { // in its first line, and after it
+		must.Succeed(t, os.WriteFile(path, text[:cut], 0o600))
+		sameMoment(t, finderOf(t, path), after(1500))
 	}
 }
 
