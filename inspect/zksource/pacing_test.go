@@ -76,7 +76,7 @@ func TestFirstPassSendsShortRequests(t *testing.T) {
 			r := testRun(t, tt.cfg)
 			r.conn.link = &link{distance: distance{quickest: tt.quickest, spare: mostInFlight}}
 			p := &r.pacing
-			p.pace.Slow, p.itemsRead, p.bytesRead = tt.slow, 1, tt.bytes
+			p.pace.Slow, p.itemsRead, p.bytesRead = tt.slow, 2, 2*tt.bytes
 			for range 10 {
 				p.size.Answered(p.size.Items(), p.size.Items()) // it has learnt to expect short answers
 			}
@@ -147,8 +147,7 @@ func TestBudgetsAllowShortBursts(t *testing.T) {
 		must.True(t, least.takeMany(discovers, noon) > 0, "no wait before the second one, discovers", discovers)
 	}
 	for b, want := range map[*sourcekit.Bucket]int{
-		p.discovering: 20, p.steady: 30, p.requests: 40, p.items: 50, p.bytes: 60,
-		least.discovering: 1, least.items: 1,
+		p.requests: 40, p.items: 50, p.bytes: 60, least.discovering: 1, least.items: 1,
 	} {
 		taken := 0
 		for b.Take(noon) == 0 {
@@ -160,6 +159,41 @@ func TestBudgetsAllowShortBursts(t *testing.T) {
 	for _, b := range []*sourcekit.Bucket{free.discovering, free.steady, free.requests, free.items, free.bytes} {
 		b.Spend(1000)
 		must.Equal(t, b.Take(noon), 0, "wait without a budget")
+	}
+}
+
+// Budgets allow 20 new nodes and 30 changes at once.
+func TestSingleReadsHaveTheirBudgets(t *testing.T) {
+	t.Parallel()
+	jobs := make([]tree.Job, 99)
+	const ofNew, ofChanges = 5 * time.Millisecond, 33 * time.Millisecond // until the next
+	for name, tt := range map[string]struct {
+		queue           tree.Queue
+		many, firstPass bool
+		slow            bool // the server has become slow
+		atOnce          int
+		wait            time.Duration
+	}{
+		"nothing":              {},
+		"changes":              {queue: tree.Queue{Urgent: jobs}, atOnce: 30, wait: ofChanges},
+		"new nodes":            {queue: tree.Queue{Reads: jobs}, atOnce: 20, wait: ofNew},
+		"polls":                {queue: tree.Queue{Polls: jobs}, atOnce: 30, wait: ofChanges},
+		"all of them":          {queue: tree.Queue{Urgent: jobs, Reads: jobs, Polls: jobs}, atOnce: 50, wait: ofNew},
+		"on a newer server":    {queue: tree.Queue{Urgent: jobs, Alone: jobs}, many: true, atOnce: 20, wait: ofNew},
+		"after the first pass": {queue: tree.Queue{Alone: jobs}, many: true, firstPass: true, atOnce: 30, wait: ofChanges},
+		"new nodes, slowly":    {queue: tree.Queue{Reads: jobs}, slow: true, atOnce: 20, wait: 2 * ofNew},
+		"changes, slowly":      {queue: tree.Queue{Urgent: jobs}, slow: true, atOnce: 30, wait: 2 * ofChanges},
+	} {
+		p, sent := newPacing(Config{Budget: Budget{Discovering: 200, Steady: 30}}), 0
+		if tt.slow {
+			p.answers(2*time.Millisecond, 20*time.Millisecond)
+		}
+		_, wait, ok := p.next(&tt.queue, tt.many, tt.firstPass, noon)
+		for ; ok; sent++ {
+			_, wait, ok = p.next(&tt.queue, tt.many, tt.firstPass, noon)
+		}
+		must.Equal(t, sent, tt.atOnce, "reads at once:", name)
+		must.Equal(t, wait.Truncate(time.Millisecond), tt.wait, "until the next read:", name)
 	}
 }
 
@@ -210,21 +244,6 @@ func (p *pacing) answers(took ...time.Duration) {
 	}
 }
 
-func TestSlowAnswersHalveTheBudgets(t *testing.T) {
-	t.Parallel()
-	p := newPacing(Config{Budget: Budget{Discovering: 100, Steady: 10}})
-	wait := func() time.Duration {
-		at := noon.Add(time.Hour)
-		for p.discovering.Take(at) == 0 { // use up the budget
-		}
-		return p.discovering.Take(at)
-	}
-	usual := wait()
-	p.answers(2*time.Millisecond, 20*time.Millisecond)
-	slow := wait()
-	must.True(t, slow >= 19*time.Millisecond && usual <= 11*time.Millisecond, "waits", slow, "when slow,", usual, "before")
-}
-
 func TestQuickestRequestsAreReported(t *testing.T) {
 	t.Parallel()
 	r := testRun(t, Config{})
@@ -234,20 +253,6 @@ func TestQuickestRequestsAreReported(t *testing.T) {
 	must.Equal(t, cost.StartQuickest, 5*time.Millisecond, "at the start")
 	twenty := batch{sent: noon, items: 20}
 	must.Equal(t, twenty.pace(noon.Add(time.Second)), time.Second/2, "of one read, if twenty take a second")
-}
-
-// At least two inquiries fit into the shortest session timeout, so that a lost client shows up
-// before its session expires.
-func TestInquiriesFollowTheShortestSession(t *testing.T) {
-	t.Parallel()
-	for timeout, want := range map[time.Duration]time.Duration{
-		40 * time.Second: 10 * time.Second, 8 * time.Second: 4 * time.Second, time.Second: shortBeat, 0: 10 * time.Second,
-	} {
-		q := inquiries{usual: 10 * time.Second, askedAt: noon, askAt: noon.Add(time.Minute)}
-		q.learn(map[int64]inspect.Session{7: {ID: 7, Timeout: timeout}, 8: {ID: 8, Timeout: time.Second}}, 8)
-		must.Equal(t, q.beat(), want, "timeout", timeout)
-		must.Equal(t, q.askAt.Sub(noon), want, "timeout", timeout, "next inquiry")
-	}
 }
 
 func TestLateLoginBlocksNothing(t *testing.T) {

@@ -85,8 +85,6 @@ func (s *scene) as(timeout time.Duration) *scene {
 	return &other
 }
 
-func (s *scene) another() *scene { return s.as(10 * time.Second) }
-
 // create creates a node below the root and returns its full path.
 func (s *scene) create(path, data string, flags int32) string {
 	s.t.Helper()
@@ -144,7 +142,7 @@ func (s *scene) lookAfter(node string) {
 // contended creates a lock with a holder and a waiter, and returns it as read.
 func (s *scene) contended(dir string) *inspect.Lock {
 	s.t.Helper()
-	held, waiter := s.queue(dir, "a")[0], s.another()
+	held, waiter := s.queue(dir, "a")[0], s.as(10*time.Second)
 	waiter.create(dir+"/"+guid2+"__lock__", "b", contender)
 	waiter.lookAfter(held)
 	cfg := s.cfg

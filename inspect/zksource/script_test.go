@@ -15,6 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"github.com/lockscope/lockscope/inspect"
+	"github.com/lockscope/lockscope/inspect/zksource/ensemble"
 	"github.com/lockscope/lockscope/inspect/zksource/tree"
 	"github.com/lockscope/lockscope/internal/connect"
 	"github.com/lockscope/lockscope/internal/each"
@@ -67,7 +69,7 @@ func (s *scripted) step(t *testing.T, words ...string) {
 	at, err := s.now(), mishaps[append(words, "ok")[1]]
 	switch words[0] {
 	case "at":
-		s.set(noon.Add(must.Have(time.ParseDuration(words[1]))(t)))
+		s.pass(noon.Add(must.Have(time.ParseDuration(words[1]))(t)))
 	case "stalls":
 		s.set(noon.Add(must.Have(time.ParseDuration(words[1]))(t)))
 		s.attend()
@@ -94,9 +96,11 @@ func (s *scripted) step(t *testing.T, words ...string) {
 		if s.connect(at); l != s.conn.link {
 			<-s.dialled
 		}
-		s.started()
+		s.event(linkEvent{link: s.conn.link, at: at, kind: linkUp})
 	case "login":
-		s.loggedIn(result{Reply: tree.Reply{At: at, Err: err}})
+		s.result(result{Reply: tree.Reply{At: at, Err: err}, link: l, login: true})
+	case "password":
+		s.cfg.NewAuth = func() []byte { return []byte(words[1]) }
 	case "watch":
 		s.event(linkEvent{link: l, at: at, kind: linkNoWatch, err: err})
 	case "list":
@@ -117,10 +121,16 @@ func (s *scripted) step(t *testing.T, words ...string) {
 		s.refocus(map[string]bool{words[1]: true})
 	case "asks":
 		s.startInquiry(at)
+	case "waits":
+		s.pacing.flying++
+		s.results <- result{Reply: tree.Reply{Job: job, Sent: at, At: at}, link: l}
+		s.inbox.add(linkEvent{link: l, at: at, kind: linkLost})
 	case "inquiry":
-		s.inquiries.asking = false
-		s.inquiries.ended++
-		s.inquiries.identified = s.tree.FirstPass
+		timeout, _ := time.ParseDuration(words[len(words)-1])
+		inquiry, ours := s.ensemble.Inquiry(ensemble.Inquiry{Now: s.now, Spawn: s.tasks.Go}), s.conn.session()
+		report := inquiry.Run(s.ended) // too late for answers
+		report.Sessions = map[int64]inspect.Session{7: {ID: 7, Timeout: timeout}, ours: {ID: ours, Timeout: time.Second}}
+		s.identify(report)
 	}
 	s.tree.Build(s.now())
 	s.renewAuth(s.now())
@@ -138,7 +148,7 @@ func (s *scripted) step(t *testing.T, words ...string) {
 
 // state describes the run, a fact a line.
 func (s *scripted) state() []string {
-	b, q := s.describe(), &s.tree.Queue
+	b, q, asks := s.describe(), &s.tree.Queue, &s.inquiries
 	server, cost := b.Servers[0], b.Cost
 	requests, _ := s.conn.cost() // others are those of inquiries
 	when := func(at time.Time) string {
@@ -157,9 +167,15 @@ func (s *scripted) state() []string {
 		}), ", ")
 	}
 	var gaps []string
-	locks := 0
+	locks, tables, reports := 0, 0, 0
 	for _, u := range s.emitted {
 		locks += len(u.Put)
+		if u.Sessions != nil {
+			tables++
+		}
+		if u.Backend != nil {
+			reports++
+		}
 		if u.Gap != nil {
 			gaps = append(gaps, when(u.Gap.From)+" to "+when(u.Gap.Until))
 		}
@@ -172,14 +188,14 @@ func (s *scripted) state() []string {
 		fmt.Sprintf("budget: %+v", s.cfg.Budget),
 		fmt.Sprintf("beats: %+v", usualBeats()),
 		allows,
-		fmt.Sprint("gaps: ", gaps, ", locks: ", locks),
+		fmt.Sprint("gaps: ", gaps, ", locks: ", locks, ", session tables: ", tables),
+		fmt.Sprint("reports: ", reports),
 		fmt.Sprint("backend: ", b.State, " ", b.Error),
-		fmt.Sprint("reads: ", b.Mode, ", ", b.Reading),
+		fmt.Sprint("reads: ", b.Mode, ", ", b.Reading, "; watches: ", cost.Watches),
 		fmt.Sprint("sought: ", b.Sought.For, " among ", b.Sought.Among, " ", b.Sought.Counted),
 		fmt.Sprint("first server: ", server.State, " ", server.Fault, " ", server.Error, ", latency ", int64(server.Latency)),
 		fmt.Sprint("limits: ", cost.Limit, " requests, ", cost.ItemLimit, " reads and ", cost.ByteLimit, " bytes a second"),
 		fmt.Sprint("spent: ", requests, " requests, ", cost.Items, " reads and ", cost.Bytes, " bytes"),
-		fmt.Sprint("watches: ", cost.Watches),
 		fmt.Sprint("in flight: ", s.pacing.flying, " reads, ", s.pacing.batches, " requests"),
 		fmt.Sprint("urgent: ", reads(q.Urgent)),
 		fmt.Sprint("alone: ", reads(q.Alone)),
@@ -188,8 +204,7 @@ func (s *scripted) state() []string {
 		fmt.Sprint("connects next: ", when(s.conn.retryAt), ", for ", s.patience()),
 		fmt.Sprint("wakes after: ", s.untilNext(s.now())),
 		fmt.Sprint("credentials: ", string(s.conn.auth)),
-		fmt.Sprint("inquires next: ", when(s.inquiries.askAt)),
-		fmt.Sprint("inquires now: ", s.inquiries.asking),
+		fmt.Sprint("inquires next: ", when(asks.askAt), ", now: ", asks.asking, ", asked for watches: ", when(asks.watchesAt)),
 		fmt.Sprint("disturbed: ", when(b.DisturbedAt), ", connections lost: ", b.Lost),
 		fmt.Sprint("first pass done: ", b.FirstPass, ", ends: ", s.done),
 	}

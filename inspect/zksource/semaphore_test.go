@@ -32,7 +32,7 @@ func semaphoresOf(t *testing.T, v *sourcetest.View, root string) {
 
 func TestSemaphoreLayoutsFormOneLock(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *scene) {
-		other, v2 := s.another(), s.root+"/v2"
+		other, v2 := s.as(10*time.Second), s.root+"/v2"
 		s.dirs("/v2", "/v2/leases", "/v2/locks", "/sem-__lock__", "/locks", "/w", "/w/leases")
 		s.create("/sem", "1", 0)
 		s.create("/v2/leases/_c_"+uuid+"-lease-", "10.0.0.7", contender)

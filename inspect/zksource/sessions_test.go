@@ -241,13 +241,3 @@ func TestASlowServerIsWaitedFor(t *testing.T) {
 		})
 	}
 }
-
-// A one-shot read of a silent server ends at its timeout, despite repeated inquiries.
-func TestSilentServerIsDownAfterTimeout(t *testing.T) {
-	t.Parallel()
-	b := sourcetest.Once(t, zksource.NewHasty(zksource.Config{
-		Backend: "zk", Once: true, Servers: []string{"192.0.2.1:2181"}, Dial: impatient(time.Hour), Timeout: 2 * time.Second,
-	})).Backend
-	must.Equal(t, b.State, inspect.Down)
-	must.Contain(t, b.Error, "no answer in time")
-}

@@ -180,7 +180,7 @@ func (r *run) event(e linkEvent) {
 // fired handles the event of a watch.
 func (r *run) fired(e linkEvent) {
 	p, ok := tree.Chroot(r.cfg.Chroot).Shown(e.path)
-	if !ok || !tree.Covered(r.conn.watched, p) {
+	if !ok {
 		return
 	}
 	switch e.what {

@@ -11,7 +11,6 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/lockscope/lockscope/inspect"
-	"github.com/lockscope/lockscope/inspect/zksource/ensemble"
 	"github.com/lockscope/lockscope/inspect/zksource/tree"
 	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/zkwire"
@@ -25,6 +24,7 @@ type watched struct {
 	dials   chan error                // the errors of the next attempts to connect
 	dialled chan struct{}             // the other attempts
 	emitted []inspect.Update
+	ended   context.Context
 }
 
 const firstNode, secondNode = guid + "__lock__0000000001", guid + "__lock__0000000002"
@@ -36,9 +36,10 @@ func watchedRun(t *testing.T, cfg Config) *watched {
 	w.run = testRun(t, cfg)
 	w.beats.session = time.Hour // for the server that never answers
 	w.emit = func(u inspect.Update) { w.emitted = append(w.emitted, u) }
-	ended, stop := context.WithCancel(t.Context())
+	var stop context.CancelFunc
+	w.ended, stop = context.WithCancel(t.Context())
 	stop()
-	w.stall.Start(ended)() // stops at once, so that only beat marks the time
+	w.pass(noon)
 	l := must.Have(open(w.cfg, w.cfg.Servers, w.beats.session, 0, w.inbox))(t)
 	<-w.dialled
 	t.Cleanup(func() {
@@ -58,8 +59,10 @@ func watchedRun(t *testing.T, cfg Config) *watched {
 }
 
 // dial fails as the test wants. Otherwise it connects to a server that never answers.
-func (w *watched) dial(context.Context, string, string) (net.Conn, error) {
+func (w *watched) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
 	case err := <-w.dials:
 		return nil, err
 	default:
@@ -71,6 +74,12 @@ func (w *watched) dial(context.Context, string, string) (net.Conn, error) {
 }
 
 func (w *watched) set(now time.Time) { w.clock.Store(&now) }
+
+// pass lets time pass without a stall. Its beats end at once, so only beat marks the time.
+func (w *watched) pass(now time.Time) {
+	w.set(now)
+	w.stall.Start(w.ended)()
+}
 
 func (w *watched) now() time.Time { return *w.clock.Load() }
 
@@ -110,6 +119,7 @@ func TestEventsHeldByStallFollowGap(t *testing.T) {
 	w.list(w.now(), secondNode)
 	w.attend()
 	w.heardAt = noon // by a Sync
+	w.extra = inspect.Update{Sessions: map[int64]inspect.Session{7: {}}}
 	w.set(noon.Add(20 * time.Second))
 	w.beat()
 	if len(w.emitted) != 2 || w.emitted[0].Gap == nil || len(w.emitted[1].Put) != 1 {
@@ -118,30 +128,7 @@ func TestEventsHeldByStallFollowGap(t *testing.T) {
 	must.Equal(t, *w.emitted[0].Gap, inspect.Gap{Backend: "zk", From: noon, Until: w.now()})
 	must.Equal(t, w.emitted[1].Put[0].ReadAt, noon.Add(time.Second), "read at")
 	must.Equal(t, w.emitted[1].At, w.now(), "reported at")
-}
-
-func TestStallRequestsTablesAgain(t *testing.T) {
-	t.Parallel()
-	w := watchedRun(t, Config{})
-	w.inquiries.asking, w.inquiries.askedAt = true, noon
-	w.extra = inspect.Update{Sessions: map[int64]inspect.Session{7: {}}, AllSessions: true}
-	w.set(noon.Add(18 * time.Second))
-	w.beat()
-	w.identify(&ensemble.Report{Sessions: map[int64]inspect.Session{7: {}}})
-	w.beat()
-	for _, u := range w.emitted {
-		must.True(t, u.Sessions == nil, "emitted", u)
-	}
-	must.True(t, !w.inquiries.asking && !w.inquiries.askAt.After(w.now()), "asks at", w.inquiries.askAt)
-}
-
-func TestInquiryIsReportedAtOnce(t *testing.T) {
-	t.Parallel()
-	w := watchedRun(t, Config{})
-	inquiry := w.ensemble.Inquiry(ensemble.Inquiry{Now: w.now, Spawn: w.tasks.Go, Limit: time.Millisecond})
-	w.identify(inquiry.Run(t.Context()))
-	w.beat()
-	must.True(t, len(w.emitted) == 1 && w.emitted[0].Backend != nil, w.emitted)
+	must.True(t, w.emitted[1].Sessions == nil, "sessions from before the stall", w.emitted[1].Sessions)
 }
 
 func TestConnectingIsNotReported(t *testing.T) {
