@@ -282,6 +282,17 @@ func nextNow(next *inspect.Contender, after *inspect.Lock) *inspect.Contender {
 	return next
 }
 
+// changedSince explains why a confirmed action is no longer allowed on a contender as it is now.
+func changedSince(seen, now *inspect.Contender) (Reason, string) {
+	if now.Czxid != seen.Czxid || now.Owner.Session != seen.Owner.Session {
+		return Changed, ""
+	}
+	if detail := otherRole(seen, now); detail != "" {
+		return Changed, detail
+	}
+	return "", ""
+}
+
 // find looks a contender up by its name or, for a long value, its digest.
 func find(l *inspect.Lock, owner inspect.Untrusted) (inspect.Contender, bool) {
 	if c, ok := l.Contender(owner); ok && c.Digest == "" {

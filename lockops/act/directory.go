@@ -53,13 +53,7 @@ func (d *directory) changedSince(seen, now *inspect.Contender) (Reason, string) 
 	if now == nil {
 		return d.missing(seen.Name)
 	}
-	if now.Czxid != seen.Czxid || now.Owner.Session != seen.Owner.Session {
-		return Changed, ""
-	}
-	if detail := otherRole(seen, now); detail != "" {
-		return Changed, detail
-	}
-	return "", ""
+	return changedSince(seen, now)
 }
 
 // over reports whether the node of a seen contender is gone; now is the contender of that name, or

@@ -205,6 +205,7 @@ func TestUnreadableMasterMayHaveContender(t *testing.T) {
 		"it":        {inspect.Vote{Up: true, Present: true, Value: "v"}, false, pending},
 		"no answer": {inspect.Vote{}, false, lost},
 		"in part":   {hidden, false, lost},
+		"no lock":   {inspect.Vote{Up: true, Present: true, Foreign: true, Value: "v"}, true, ""},
 	} {
 		must.Equal(t, lacks(&tt.is, seen), tt.lacks, name)
 		r := &Redis{masters: make([]redis.UniversalClient, 1)}
@@ -242,9 +243,10 @@ func TestAProxysOwnErrorProvesNothing(t *testing.T) {
 	const inLater = "ERR Error running script (call to f_c0ffee): @user_script:7: user_script:7: refused ZREM: -READONLY a replica"
 	must.Equal(t, r.removedNothing(0, "rueidislock", errorReply(inLater)), false, "of a script with several changes")
 	must.Equal(t, r.removedNothing(0, "rueidislock", errorReply("NOPERM")), true, "of such a script that did not begin")
-	cluster := &Redis{masters: []redis.UniversalClient{redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"r1:1"}})}}
-	t.Cleanup(func() { cluster.masters[0].Close() })
-	must.True(t, !cluster.removedNothing(0, "string", errorReply("READONLY a replica")), "perhaps of a second try in a Cluster")
+	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"r1:1"}})
+	t.Cleanup(func() { client.Close() })
+	cluster := &Redis{masters: []redis.UniversalClient{client}}
+	must.True(t, !cluster.removedNothing(0, "string", errorReply("READONLY a replica")), "perhaps a second try")
 	must.True(t, cluster.removedNothing(0, "string", errDenied), "a Cluster's denial is of the first try, too")
 	must.True(t, !cluster.unsent(0, errRefusedDial), "a second dial")
 	must.True(t, r.unsent(0, &net.OpError{Op: "dial", Err: errors.New("refused")}), "a failed dial counts as sent")

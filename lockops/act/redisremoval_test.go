@@ -100,7 +100,7 @@ func TestClusterNodeIsNamed(t *testing.T) {
 	command(t, cluster, "SET lock:a v")
 	releaser := onMaster(t, cluster, "seed:1")
 	p := confirmed(t, releaser, ofKey("lock:a", "v"))
-	must.Same(t, p.Sends, []string{server.Addr + ": compare-and-delete lock:a (go on only if it still holds the value seen)"})
+	must.Contain(t, p.Sends[0], server.Addr+": compare-and-delete lock:a")
 	deny(t, server, "time")
 	result := must.Have(releaser.Execute(t.Context(), p, "typed"))(t)
 	must.True(t, result.Released && result.Masters[0].Addr == server.Addr, result)

@@ -95,6 +95,7 @@ func TestScriptErrorsAreExplained(t *testing.T) {
 // A contender is reported gone only if all reads succeeded. Otherwise a needed release would look
 // unnecessary.
 func TestUnseenContenderIsNotGone(t *testing.T) {
+	must.Equal(t, len(alike(kazooLock("/a", 1), "")), 0, "contenders like no name")
 	for aspect, known := range map[inspect.Aspect]bool{
 		inspect.AspectHolders: false, inspect.AspectWaiters: false, inspect.AspectKind: false, inspect.AspectWatches: true,
 	} {

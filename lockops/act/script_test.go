@@ -330,7 +330,8 @@ func redisScript(t *testing.T, file string, servers []*servertest.Redis) {
 				l.set(strings.Join(args, " "))
 			}
 		case "kill", "kill2":
-			listings[len(verb)-len("kill")].kill = map[string]error{"lost": errLostAnswer, "refused": errorReply("NOPERM")}[args[0]]
+			errs := map[string]error{"lost": errLostAnswer, "refused": errorReply("NOPERM")}
+			listings[len(verb)-len("kill")].kill = errs[args[0]]
 		case "list":
 			list, err := one.Connections(t.Context(), must.Have(strconv.Atoi(args[0]))(t))
 			s.say("listed", "%s, refused %v: %v", named(list), errors.Is(err, ErrRefused), err)
