@@ -163,7 +163,7 @@ type index map[Untrusted]*Contender
 
 func indexOf(l *Lock) index {
 	x := make(index, l.Contention())
-	for c := range l.Contenders() {
+	for c := range l.Contenders {
 		if x[c.Name] == nil {
 			x[c.Name] = c
 		}

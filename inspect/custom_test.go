@@ -55,7 +55,7 @@ func TestRecogniseKeepsUnmatchedEntries(t *testing.T) {
 		l := directoryLock(ID{"zk", "/acme/x"}, children(t, nodes), now)
 		read := ReadBy(l, []recipe.Custom{acme(t)})
 		must.Equal(t, outline(read), want, nodes)
-		for c := range read.Contenders() {
+		for c := range read.Contenders {
 			other := strings.HasPrefix(c.Name.Raw(), "lock-") && read.Recipe == "acme"
 			must.Equal(t, c.Recipe == "sequential", other, nodes, c.Name)
 		}

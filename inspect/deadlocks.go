@@ -127,7 +127,7 @@ func (s *deadlockSearch) learn(
 ) map[deadlockOwner]bool {
 	entries := make(map[Identity][]Entry)
 	for l := range all {
-		for c := range l.Contenders() {
+		for c := range l.Contenders {
 			if who, _ := ties.of(l, c); repeated[who] && (c.State == Holding || !c.Dead) {
 				entries[who] = append(entries[who], Entry{l, c})
 			}
@@ -223,7 +223,7 @@ func cycleCandidates(blocking []*Lock, ties ties) (candidates []*Lock, repeated 
 	repeated = make(map[Identity]bool, contenders) // false: seen once
 	any := false
 	for _, l := range blocking {
-		for c := range l.Contenders() {
+		for c := range l.Contenders {
 			if who, ok := ties.of(l, c); ok {
 				_, again := repeated[who]
 				repeated[who], any = again, any || again
@@ -235,7 +235,7 @@ func cycleCandidates(blocking []*Lock, ties ties) (candidates []*Lock, repeated 
 	}
 	return slices.DeleteFunc(slices.Clone(blocking), func(l *Lock) bool {
 		entries := 0
-		for c := range l.Contenders() {
+		for c := range l.Contenders {
 			if who, ok := ties.of(l, c); ok && repeated[who] {
 				entries++
 			}

@@ -16,7 +16,7 @@ import (
 // unlabelled removes the labels of all entries.
 func unlabelled(locks ...*Lock) []*Lock {
 	for _, l := range locks {
-		for c := range l.Contenders() {
+		for c := range l.Contenders {
 			c.Owner.Label = ""
 		}
 	}
@@ -26,7 +26,7 @@ func unlabelled(locks ...*Lock) []*Lock {
 // withCzxids sets the czxids of all entries, in order.
 func withCzxids(locks []*Lock, czxids ...int64) []*Lock {
 	for _, l := range locks {
-		for c := range l.Contenders() {
+		for c := range l.Contenders {
 			c.Czxid, czxids = czxids[0], czxids[1:]
 		}
 	}
@@ -79,7 +79,7 @@ func TestThreadsThatShareASession(t *testing.T) {
 // aged makes all contenders unchanged for a time.
 func aged(age time.Duration, locks ...*Lock) []*Lock {
 	for _, l := range locks {
-		for c := range l.Contenders() {
+		for c := range l.Contenders {
 			c.Seen = now.Add(-age)
 		}
 	}

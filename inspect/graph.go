@@ -114,7 +114,7 @@ func (g *graph) add(l *Lock) {
 		return
 	}
 	queue := make([]*Contender, 0, l.Contention())
-	for c := range l.Contenders() {
+	for c := range l.Contenders {
 		if c.State == Holding || !c.Dead {
 			queue = append(queue, c)
 		}

@@ -146,7 +146,7 @@ func TestTheCheapestHoldOfACycle(t *testing.T) {
 func TestCyclesLabelTheirOwners(t *testing.T) {
 	locks := []*Lock{chain("1", "a", "b"), chain("2", "b", "a")}
 	for _, l := range locks {
-		for c := range l.Contenders() {
+		for c := range l.Contenders {
 			c.Owner.Label, c.Owner.Client = "job "+c.Owner.Label, "10.0.0.1:5"
 		}
 	}
@@ -162,7 +162,7 @@ func TestIdentityIsNeverGuessed(t *testing.T) {
 	must.Equal(t, judged(findCycles(slices.Values([]*Lock{one, two}))), "", "sessions of two ensembles")
 	labels := []*Lock{chain("1", "a", "b"), chain("2", "b", "a")}
 	for _, l := range labels {
-		for c := range l.Contenders() {
+		for c := range l.Contenders {
 			c.Owner.Session, c.Owner.Process = 0, Process{Host: "10.0.0.1"}
 		}
 	}

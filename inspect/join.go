@@ -38,7 +38,7 @@ func carry(was, l *Lock, offset time.Duration, unseen bool) {
 		old, ok := before.same(c)
 		return ok && old.State == Waiting && old.Reenters != "" // by a table of watches
 	})
-	for c := range l.Contenders() {
+	for c := range l.Contenders {
 		old, ok := before.same(c)
 		followed := isPermits(l) && follow(was, c, old, ok)
 		if ok {
@@ -109,7 +109,7 @@ func misread(was, is *Lock) bool {
 		return false
 	}
 	now := indexOf(is)
-	for c := range was.Contenders() {
+	for c := range was.Contenders {
 		if c.Czxid == 0 && now[c.Name] == nil &&
 			(len(is.Aliens) == maxAliens || slices.Contains(is.Aliens, c.Name)) {
 			return true
@@ -120,7 +120,7 @@ func misread(was, is *Lock) bool {
 
 // seen records when each contender was first seen in its state.
 func seen(l *Lock, now time.Time) {
-	for c := range l.Contenders() {
+	for c := range l.Contenders {
 		if c.Seen.IsZero() {
 			c.Seen = now.Round(0) // without the monotonic clock, which hides a step
 		}
@@ -146,14 +146,14 @@ const WatchSettle = 200 * time.Millisecond
 
 // identify fills in the clients behind the sessions.
 func identify(l *Lock, sessions map[int64]Session) {
-	for c := range l.Contenders() {
+	for c := range l.Contenders {
 		c.Owner = c.Owner.of(sessions)
 	}
 }
 
 // outdated reports whether the sessions identify a contender that was unknown before.
 func (l *Lock) outdated(sessions map[int64]Session) bool {
-	return each.Any(l.Contenders(), func(c *Contender) bool { return c.Owner != c.Owner.of(sessions) })
+	return each.Any(l.Contenders, func(c *Contender) bool { return c.Owner != c.Owner.of(sessions) })
 }
 
 // of adds what the servers report about an owner's session.
@@ -184,7 +184,7 @@ func confirmWatches(l *Lock, t *WatchTable) bool {
 	if l.Confidence == recipe.Possible && queues(l, t) {
 		l.Confidence, changed = recipe.Likely, true
 	}
-	for c := range l.Contenders() {
+	for c := range l.Contenders {
 		if c.Watches == "" || c.Owner.Session == 0 || registry && c.Watch == Unconfirmed {
 			continue
 		}
@@ -226,13 +226,13 @@ func isRegistry(l *Lock, t *WatchTable) bool {
 func queues(l *Lock, t *WatchTable) bool {
 	place := make(map[int64]int, l.Contention()) // of a session's last entry
 	at := 0
-	for c := range l.Contenders() {
+	for c := range l.Contenders {
 		place[c.Owner.Session] = at
 		at++
 	}
 	before, behind := false, false
 	at = 0
-	for c := range l.Contenders() {
+	for c := range l.Contenders {
 		for _, session := range t.Sessions[l.Node(c)] {
 			if watcher, known := place[session]; known && session != 0 && session != c.Owner.Session {
 				before, behind = before || watcher > at, behind || watcher < at
@@ -278,7 +278,7 @@ func (l *Lock) stepBack(waits func(*Contender) bool) bool {
 func findGoneWatches(l *Lock, t *WatchTable) (changed bool) {
 	there := make(map[string]bool, l.Contention())
 	places := make(map[string]bool, 2)
-	for c := range l.Contenders() {
+	for c := range l.Contenders {
 		node := l.Node(c)
 		there[node] = true
 		places[path.Dir(node)] = true
@@ -298,7 +298,7 @@ func findGoneWatches(l *Lock, t *WatchTable) (changed bool) {
 		}
 	}
 	settled := t.ReadAt.Sub(l.ReadAt) >= WatchSettle
-	for c := range l.Contenders() {
+	for c := range l.Contenders {
 		if c.State == Holding && !settled {
 			continue // the node may have gone after the table was read
 		}

@@ -2,7 +2,6 @@ package inspect
 
 import (
 	"fmt"
-	"iter"
 	"net"
 	"slices"
 	"strconv"
@@ -148,14 +147,12 @@ func (l *Lock) agreedAt() time.Time {
 	return read[l.Quorum-1]
 }
 
-// Contenders are the holders, then the waiters in queue order.
-func (l *Lock) Contenders() iter.Seq[*Contender] {
-	return func(yield func(*Contender) bool) {
-		for _, list := range [...][]Contender{l.Holders, l.Waiters} {
-			for i := range list {
-				if !yield(&list[i]) {
-					return
-				}
+// Contenders are the holders, then the waiters in queue order: range over l.Contenders.
+func (l *Lock) Contenders(yield func(*Contender) bool) {
+	for _, list := range [...][]Contender{l.Holders, l.Waiters} {
+		for i := range list {
+			if !yield(&list[i]) {
+				return
 			}
 		}
 	}
@@ -163,7 +160,7 @@ func (l *Lock) Contenders() iter.Seq[*Contender] {
 
 // Contender finds a contender by its name on the server.
 func (l *Lock) Contender(name Untrusted) (Contender, bool) {
-	for c := range l.Contenders() {
+	for c := range l.Contenders {
 		if c.Name == name {
 			return *c, true
 		}

@@ -47,7 +47,7 @@ func findOutliers(locks iter.Seq[*Lock]) map[string][]Outlier {
 		}
 		at := place{l.ID.Backend, parentOf(l)}
 		there := counts[at]
-		for c := range l.Contenders() {
+		for c := range l.Contenders {
 			who, ok := partyOf(l, c)
 			if !ok || c.Dead {
 				continue

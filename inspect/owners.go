@@ -51,7 +51,7 @@ func (s *Snapshot) Owners() map[Identity][]Entry {
 func entriesOf(s *Snapshot) map[Identity][]Entry {
 	entries := make(map[Identity][]Entry)
 	for l := range s.Locks() {
-		for c := range l.Contenders() {
+		for c := range l.Contenders {
 			if who, ok := c.Identity(l.ID.Backend); ok {
 				entries[who] = append(entries[who], Entry{l, c})
 			}

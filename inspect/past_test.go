@@ -115,7 +115,7 @@ func TestListedVersionsTakeNoRoom(t *testing.T) {
 	for turn, name := range map[int]string{unchanged: "owners were read", next: "another holds the lock"} {
 		f := film(NewPast(0, time.Second, 1<<30))
 		listed, read := curatorLock(1, 0), curatorLock(1, turn)
-		for c := range listed.Contenders() {
+		for c := range listed.Contenders {
 			c.Czxid, c.Owner = 0, Owner{}
 		}
 		f.receive(Update{Put: []*Lock{listed}})

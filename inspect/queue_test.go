@@ -67,7 +67,7 @@ func outline(l *Lock) string {
 		words = append(words, "("+string(l.KindConfidence)+")")
 	}
 	words = append(words, string(l.State), string(l.Confidence)+":")
-	for c := range l.Contenders() {
+	for c := range l.Contenders {
 		if len(l.Waiters) > 0 && c == &l.Waiters[0] {
 			words = append(words, "<")
 		}

@@ -47,7 +47,7 @@ func TestSemaphoreV2IsOneLock(t *testing.T) {
 		must.True(t, folded, tt.name, "is several locks")
 		must.Contain(t, outline(l), fmt.Sprintf("curator semaphore %s certain: ", tt.state), tt.name)
 		var words []string
-		for c := range l.Contenders() {
+		for c := range l.Contenders {
 			if len(l.Waiters) > 0 && c == &l.Waiters[0] {
 				words = append(words, "<")
 			}

@@ -165,7 +165,7 @@ func ReadBy(l *Lock, recipes []recipe.Custom) *Lock {
 	c := recipes[i]
 	read := clone(l)
 	known, moded, sure := 0, false, c.Sure(l.ID.Path)
-	for entry := range read.Contenders() {
+	for entry := range read.Contenders {
 		e, ok := c.Read(l.ID.Path, entry.Name.Raw(), entry.Owner.Label.Raw())
 		if !ok {
 			entry.Recipe = cmp.Or(entry.Recipe, l.Recipe)

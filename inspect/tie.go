@@ -71,7 +71,7 @@ func findTies(locks iter.Seq[*Lock]) ties {
 	threads := make(map[Identity]Identity) // each identity on Redis, to its process
 	for l := range locks {
 		onRedis := len(l.Masters) > 0
-		for c := range l.Contenders() {
+		for c := range l.Contenders {
 			who, ok := partyOf(l, c)
 			switch {
 			case !ok:

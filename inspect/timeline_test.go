@@ -264,7 +264,7 @@ func (a *applied) lockOf(t *testing.T, what string, words []string) (l *Lock) {
 		for _, name := range strings.Fields(waiters) {
 			l.Waiters = append(l.Waiters, Contender{Name: Untrusted(name), State: Waiting})
 		}
-		for c := range l.Contenders() {
+		for c := range l.Contenders {
 			if strings.HasPrefix(c.Name.Raw(), "r") {
 				c.Mode = recipe.Shared
 			}

@@ -50,7 +50,7 @@ func TestRightReleaseEndsDeadlock(t *testing.T) {
 		s := NewSnapshot(now, nil, locks)
 		a := s.Lock(ID{"zk", "/a"})
 		before := outline(a)
-		is, then := s.DeadlockWithout(a.ID, slices.Collect(a.Contenders())[tt.gone])
+		is, then := s.DeadlockWithout(a.ID, slices.Collect(a.Contenders)[tt.gone])
 		must.True(t, is == tt.now && then == tt.then, tt.name, is, "then", then)
 		must.Equal(t, outline(a), before, tt.name, "changed by the question")
 		must.Equal(t, a.Holders[0].State, Holding, tt.name, "changed by the question")

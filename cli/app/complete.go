@@ -109,7 +109,7 @@ func (a *App) CompleteOwner(
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	return a.completeOf(cmd.Context(), args[0], args[1:], start, func(l *inspect.Lock, o *offers) {
-		for c := range l.Contenders() {
+		for c := range l.Contenders {
 			o.add(c.Argument().String(), c.State.String()+", "+c.Who().String())
 		}
 	})

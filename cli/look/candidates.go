@@ -84,7 +84,7 @@ func showCandidates(ctx context.Context, a *app.App, s app.Setup, id inspect.ID,
 		}
 	}
 	answer := candidatesJSON{Lock: id.String(), Connections: len(list)}
-	for c := range l.Contenders() {
+	for c := range l.Contenders {
 		answer.Contenders = append(answer.Contenders, candidatesFor(view, l, c, target.DB, list))
 	}
 	if output == "json" {

@@ -38,7 +38,7 @@ func LockGraph(l *inspect.Lock, language string) string {
 	b.WriteString(form.head)
 	fmt.Fprintf(&b, form.node, "lock", form.quote.Replace(l.ID.String()+" · "+describe.StateWord(l.State)))
 	nodes := make(map[inspect.Untrusted]string)
-	everyone := slices.Collect(l.Contenders())
+	everyone := slices.Collect(l.Contenders)
 	for i, c := range everyone {
 		nodes[c.Name] = fmt.Sprintf("c%d", i)
 		fmt.Fprintf(&b, form.node, nodes[c.Name], form.quote.Replace(fmt.Sprintf("%s %s", c.State, c.Who())))

@@ -63,7 +63,7 @@ func queueTable(s *inspect.Snapshot, l *inspect.Lock) table {
 		t.columns = append(t.columns, column{head: "HOST", worth: 6, least: 12})
 	}
 	depth := 0
-	for c := range l.Contenders() {
+	for c := range l.Contenders {
 		state := "● holds"
 		if c.State != inspect.Holding {
 			word := "└─○ waits"

@@ -54,7 +54,7 @@ func alienChild() rule {
 // suffer.
 func aliensHurt(l *inspect.Lock) string {
 	worst := ""
-	for c := range l.Contenders() {
+	for c := range l.Contenders {
 		switch libraryOf(l, c) {
 		case "go-zookeeper":
 			return "go-zookeeper"

@@ -48,7 +48,7 @@ func ghostOwner() rule {
 	}.ofLocks(func(c *inspect.Case) []inspect.Finding {
 		var first *inspect.Contender
 		n := 0
-		for one := range c.Lock.Contenders() {
+		for one := range c.Lock.Contenders {
 			if ghost(c, one) {
 				first = cmp.Or(first, one)
 				n++

@@ -39,7 +39,7 @@ func herd() rule {
 		}
 		l := c.Lock
 		worst, node, name := herdOn(c, c.Watches.Sessions[l.ID.Path], ""), l.ID.Path, "the lock's directory"
-		for one := range l.Contenders() {
+		for one := range l.Contenders {
 			at := l.Node(one)
 			if on := herdOn(c, c.Watches.Sessions[at], one.Name); len(on) > len(worst) {
 				worst, node, name = on, at, describe.BriefName(one.Name)

@@ -125,6 +125,6 @@ func lostWatch(who *inspect.Contender) inspect.Finding {
 // elsewhereToo reports whether a contender's session has another contender in the lock, which may
 // own the watch.
 func elsewhereToo(l *inspect.Lock, c *inspect.Contender) bool {
-	return each.Any(l.Contenders(),
+	return each.Any(l.Contenders,
 		func(o *inspect.Contender) bool { return o.Owner.Session == c.Owner.Session && o.Name != c.Name })
 }

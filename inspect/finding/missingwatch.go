@@ -185,7 +185,7 @@ func instead(c *inspect.Case, w *inspect.Contender) inspect.Untrusted {
 			awaited[o.Watches] = true
 		}
 	}
-	for o := range l.Contenders() {
+	for o := range l.Contenders {
 		if !awaited[o.Name] && slices.Contains(c.Watches.Sessions[l.Node(o)], w.Owner.Session) {
 			return o.Name
 		}

@@ -47,7 +47,7 @@ func mixedRecipes() rule {
 		}
 		counts, heads := map[string]int{}, map[string]string{}
 		shared := false
-		for one := range l.Contenders() {
+		for one := range l.Contenders {
 			library := libraryOf(l, one)
 			if counts[library] == 0 {
 				heads[library] = one.Name.String()
@@ -83,7 +83,7 @@ func mixedRecipes() rule {
 }
 
 func mixed(l *inspect.Lock) bool {
-	return each.Any(l.Contenders(), func(c *inspect.Contender) bool { return libraryOf(l, c) != l.Recipe })
+	return each.Any(l.Contenders, func(c *inspect.Contender) bool { return libraryOf(l, c) != l.Recipe })
 }
 
 // queueApart reports whether a waiter behind another library's contender does not watch it, by the

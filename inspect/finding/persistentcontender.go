@@ -27,7 +27,7 @@ func persistentContender() rule {
 	}.ofLocks(func(c *inspect.Case) []inspect.Finding {
 		var first *inspect.Contender
 		n := 0
-		for one := range c.Lock.Contenders() {
+		for one := range c.Lock.Contenders {
 			if one.Persistent && !hasExpiry(one) && !recipe.KeepsNodes(libraryOf(c.Lock, one)) {
 				first = cmp.Or(first, one)
 				n++

@@ -59,7 +59,7 @@ func sequenceWrap() rule {
 // waits.
 func newest(l *inspect.Lock) *inspect.Contender {
 	var last *inspect.Contender
-	for c := range l.Contenders() {
+	for c := range l.Contenders {
 		if c.Sequential {
 			last = c
 		}

@@ -127,7 +127,7 @@ func present[T subject](about T, changes ...func(*inspect.Case)) inspect.Case {
 func seen(h *inspect.History) func(*inspect.Case) {
 	return func(c *inspect.Case) {
 		c.History = h
-		for one := range c.Lock.Contenders() {
+		for one := range c.Lock.Contenders {
 			one.Seen = slices.MaxFunc([]time.Time{h.Since, one.Since}, time.Time.Compare)
 		}
 	}

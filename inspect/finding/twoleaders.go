@@ -41,7 +41,7 @@ func twoLeaders() rule {
 // candidate reports whether a session has an entry. A client that is in the queue again has
 // noticed.
 func candidate(l *inspect.Lock, session int64) bool {
-	return each.Any(l.Contenders(), func(c *inspect.Contender) bool { return c.Owner.Session == session })
+	return each.Any(l.Contenders, func(c *inspect.Contender) bool { return c.Owner.Session == session })
 }
 
 func leadsOn(c *inspect.Case, former *inspect.Led, lives bool) inspect.Finding {

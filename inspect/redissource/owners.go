@@ -41,7 +41,7 @@ func (b *keyTable) clientOf(l *inspect.Lock, c *inspect.Contender) string {
 
 // identify fills in the clients of a lock's contenders.
 func (b *keyTable) identify(l *inspect.Lock) {
-	for c := range l.Contenders() {
+	for c := range l.Contenders {
 		c.Owner.Client = b.clientOf(l, c)
 	}
 }
@@ -71,5 +71,5 @@ func (b *keyTable) meet(master int, list node.Clients) []*inspect.Lock {
 
 // outdated reports whether a contender's client differs from the reported one.
 func (b *keyTable) outdated(l *inspect.Lock) bool {
-	return each.Any(l.Contenders(), func(c *inspect.Contender) bool { return c.Owner.Client != b.clientOf(l, c) })
+	return each.Any(l.Contenders, func(c *inspect.Contender) bool { return c.Owner.Client != b.clientOf(l, c) })
 }

@@ -185,7 +185,7 @@ func shownClaims(r *recipe.Record) (names []string) {
 // changed if that was not seen.
 func shownLock(l *inspect.Lock) string {
 	text := l.ID.Path + " " + string(l.State)
-	for c := range l.Contenders() {
+	for c := range l.Contenders {
 		if c.State == inspect.Waiting {
 			text += " <"
 		}

@@ -298,7 +298,7 @@ func find(l *inspect.Lock, owner inspect.Untrusted) (inspect.Contender, bool) {
 	if c, ok := l.Contender(owner); ok && c.Digest == "" {
 		return c, true
 	}
-	for c := range l.Contenders() {
+	for c := range l.Contenders {
 		if c.Digest != "" && c.Digest == owner.Raw() {
 			return *c, true
 		}
@@ -309,7 +309,7 @@ func find(l *inspect.Lock, owner inspect.Untrusted) (inspect.Contender, bool) {
 // alike returns the contenders of a lock whose label, client, host or session is the given text.
 func alike(l *inspect.Lock, text inspect.Untrusted) []inspect.Contender {
 	var list []inspect.Contender
-	for c := range l.Contenders() {
+	for c := range l.Contenders {
 		o := &c.Owner
 		switch text {
 		case "":

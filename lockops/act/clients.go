@@ -100,7 +100,7 @@ func (p *ClientPreview) Consider(s *inspect.Snapshot) {
 		if l.ID.Backend != p.Request.Backend {
 			continue
 		}
-		for c := range l.Contenders() {
+		for c := range l.Contenders {
 			into := &p.Holds
 			switch client := c.Owner.Client; {
 			case client == "":

@@ -111,7 +111,7 @@ func (d *choosing) apply() {
 
 // roomFor reports whether a chosen column is visible.
 func (d *choosing) roomFor(c *column) bool {
-	_, widths := d.of.columns()
+	widths := d.of.grid().widths
 	at := slices.Index(d.of.shown.columns, c)
 	return at >= 0 && widths[at] > 0
 }

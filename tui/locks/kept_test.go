@@ -160,5 +160,5 @@ func TestAnUnmatchedRowIsDim(t *testing.T) {
 	row := p.cachedRows[free.ID]
 	must.True(t, row.inputs.unmatched, "the row counts as a match")
 	row.inputs.unmatched = false
-	must.True(t, p.drawRow(free, row.inputs) != row.drawn, "it is drawn like a match")
+	must.True(t, p.drawRow(free, row.inputs, p.grid()) != row.drawn, "it is drawn like a match")
 }

@@ -336,7 +336,7 @@ func (s *Screen) onGroup() (Prefix, bool) {
 
 // nextSorting sorts by the next visible column.
 func (s *Screen) nextSorting() {
-	_, widths := s.columns()
+	widths := s.grid().widths
 	all := s.shown.columns
 	at := slices.Index(all, s.Want.Order.column())
 	for range all {

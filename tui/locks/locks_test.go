@@ -91,13 +91,13 @@ func TestColumnsShowLocks(t *testing.T) {
 func TestMutingKeepsNoWidth(t *testing.T) {
 	l := fixture.Orders()
 	p := open(t, inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l}), 80, 8)
-	before := p.header(80)
+	before := p.header(p.grid())
 	muted := *l
 	muted.Findings = []inspect.Finding{{Rule: "stuck-holder", Muted: &inspect.Muted{Until: fixture.In(time.Hour)}}}
 	for _, l := range []*inspect.Lock{&muted, l} {
 		p.put(inspect.NewSnapshot(fixture.Noon, fixture.Backends(), []*inspect.Lock{l}), l.ID)
 	}
-	must.Equal(t, p.header(80), before)
+	must.Equal(t, p.header(p.grid()), before)
 }
 
 func TestLocksAreSorted(t *testing.T) {
@@ -119,7 +119,7 @@ func TestLocksAreSorted(t *testing.T) {
 	} {
 		for i, want := range []string{want.order, want.reversed, want.order} {
 			p.press([]string{"s", "S", "S"}[i])
-			title, _, _ := strings.Cut(p.header(400), "HOLDER")
+			title, _, _ := strings.Cut(p.header(p.grid()), "HOLDER")
 			must.Equal(t, fmt.Sprintf("%s: %s %v", p.Want.Order, p.names(), strings.Contains(title, "^")), want)
 		}
 	}

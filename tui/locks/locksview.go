@@ -20,16 +20,17 @@ import (
 func (s *Screen) View() string { return s.drawn }
 
 func (s *Screen) draw() string {
-	width := s.tableWidth()
+	g := s.grid()
+	width := g.width
 	tail := s.Theme().Glyphs.Ellipsis
-	table := []string{s.header(width)}
+	table := []string{s.header(g)}
 	lines := s.Visible()
 	for i, e := range lines {
 		selected := s.table.Top+i == s.table.At
 		if e.Group != nil {
 			table = append(table, s.groupView(e.Group, width, selected))
 		} else {
-			table = append(table, s.rowView(e, width, selected))
+			table = append(table, s.rowView(e, g, selected))
 		}
 	}
 	if len(lines) == 0 {
@@ -188,9 +189,17 @@ func sought(host screen.Context) (text string) {
 	return text
 }
 
-// columns are the table's columns with their widths; the sorted one is marked.
-func (s *Screen) columns() ([]widget.Column, []int) {
-	list, widths := s.shown.layout(s.tableWidth()-widget.Margin-1, s.needs)
+// grid is the table's layout: the columns, their widths (0 if they do not fit) and the table's.
+type grid struct {
+	columns []widget.Column
+	widths  []int
+	width   int
+}
+
+// grid lays out the table and marks the sorted column.
+func (s *Screen) grid() grid {
+	width := s.tableWidth()
+	list, widths := s.shown.layout(width-widget.Margin-1, s.needs)
 	o := s.Want.Order
 	mark := s.Theme().Glyphs.Up
 	if o.column().descends != o.reversed {
@@ -199,22 +208,20 @@ func (s *Screen) columns() ([]widget.Column, []int) {
 	if at := slices.Index(s.shown.columns, o.column()); at >= 0 {
 		list[at].Title += " " + mark
 	}
-	return list, widths
+	return grid{list, widths, width}
 }
 
 // columnAt is the column whose title is at x; nil for none.
 func (s *Screen) columnAt(x int) *column {
-	_, widths := s.columns()
-	if at := widget.ColumnAt(widths, x-widget.Margin); at >= 0 {
+	if at := widget.ColumnAt(s.grid().widths, x-widget.Margin); at >= 0 {
 		return s.shown.columns[at]
 	}
 	return nil
 }
 
-func (s *Screen) header(width int) string {
-	columns, widths := s.columns()
-	l := append(widget.Line{{"   ", s.Theme().Header}}, widget.Titles(columns, widths, s.Theme().Header)...)
-	return l.Render(width, s.Theme().Glyphs.Ellipsis, nil)
+func (s *Screen) header(g grid) string {
+	l := append(widget.Line{{"   ", s.Theme().Header}}, widget.Titles(g.columns, g.widths, s.Theme().Header)...)
+	return l.Render(g.width, s.Theme().Glyphs.Ellipsis, nil)
 }
 
 // cachedRow is a drawn row with its inputs.
@@ -239,13 +246,13 @@ type rowInputs struct {
 
 // rowView draws a row, or returns the previous drawing if nothing has changed: most rows stay the
 // same between two ticks of the clock.
-func (s *Screen) rowView(e tableLine, width int, selected bool) string {
+func (s *Screen) rowView(e tableLine, g grid, selected bool) string {
 	l := s.Snapshot().Lock(e.Row.ID)
 	if l == nil { // until the locks are arranged again
-		return goneRow(s, e.Row.ID, width, selected)
+		return goneRow(s, e.Row.ID, g.width, selected)
 	}
 	in := rowInputs{
-		l, s.Theme(), s.Snapshot().Backend(l.ID.Backend), s.Now(), width, s.needs, selected, e.inside,
+		l, s.Theme(), s.Snapshot().Backend(l.ID.Backend), s.Now(), g.width, s.needs, selected, e.inside,
 		justGranted(s, l), s.marks[l.ID], s.keysInChain(), !e.Row.shown, s.matches[l.ID],
 	}
 	if before, ok := s.cachedRows[l.ID]; ok && before.inputs == in {
@@ -254,7 +261,7 @@ func (s *Screen) rowView(e tableLine, width int, selected bool) string {
 	if len(s.cachedRows) > 4*s.rows() {
 		clear(s.cachedRows)
 	}
-	drawn := s.drawRow(l, in)
+	drawn := s.drawRow(l, in, g)
 	s.cachedRows[l.ID] = cachedRow{drawn, in}
 	return drawn
 }
@@ -274,16 +281,15 @@ func goneRow(s screen.Context, id inspect.ID, width int, selected bool) string {
 	return l.Render(width, t.Glyphs.Ellipsis, nil)
 }
 
-func (s *Screen) drawRow(lock *inspect.Lock, in rowInputs) string {
-	t, width := s.Theme(), in.width
+func (s *Screen) drawRow(lock *inspect.Lock, in rowInputs, g grid) string {
+	t := s.Theme()
 	of := cellOf(s, lock)
 	of.matched = in.matched
 	if in.inside {
 		of.group = prefixOf(lock.ID).Path
 	}
-	list, widths := s.shown.layout(width-widget.Margin-1, s.needs)
 	l := widget.Line{{" ", t.Text}, rowSign(of), {" ", t.Text}}
-	cells := s.shown.drawCells(of, widths)
+	cells := s.shown.drawCells(of, g.widths)
 	if at := slices.Index(s.shown.columns, byHolder); in.fresh && at >= 0 {
 		cells[at].Restyle(t.Fresh)
 	}
@@ -300,8 +306,8 @@ func (s *Screen) drawRow(lock *inspect.Lock, in rowInputs) string {
 		l[0] = widget.Span{t.Glyphs.Cursor, t.Holding}
 		over = widget.SelectedStyle(t, !in.inChain)
 	}
-	l = append(l, widget.Join(list, widths, cells, t.Glyphs.Ellipsis)...)
-	return l.Render(width, t.Glyphs.Ellipsis, over)
+	l = append(l, widget.Join(g.columns, g.widths, cells, t.Glyphs.Ellipsis)...)
+	return l.Render(g.width, t.Glyphs.Ellipsis, over)
 }
 
 // rowSign is the glyph of a lock's state. If its backend has been lost since the reading, the

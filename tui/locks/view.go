@@ -91,7 +91,7 @@ func (s *Screen) columnsInSight() []*column {
 	if s.shown.chosen {
 		return s.shown.columns
 	}
-	_, widths := s.columns()
+	widths := s.grid().widths
 	var list []*column
 	for i, c := range s.shown.columns {
 		if widths[i] > 0 {
