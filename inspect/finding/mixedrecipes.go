@@ -8,7 +8,6 @@ import (
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/recipe"
-	"github.com/lockscope/lockscope/internal/each"
 )
 
 // mixedRecipes reports contenders in one directory whose libraries order them differently, so that
@@ -83,7 +82,12 @@ func mixedRecipes() rule {
 }
 
 func mixed(l *inspect.Lock) bool {
-	return each.Any(l.Contenders, func(c *inspect.Contender) bool { return libraryOf(l, c) != l.Recipe })
+	for c := range l.Contenders { // without closures: it runs often
+		if libraryOf(l, c) != l.Recipe {
+			return true
+		}
+	}
+	return false
 }
 
 // queueApart reports whether a waiter behind another library's contender does not watch it, by the
