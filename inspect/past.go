@@ -97,7 +97,7 @@ func (p *Past) Add(s *Snapshot) {
 			p.retire(id, was, own.TakenAt)
 		}
 	}
-	own.locks.differing(&before.locks, func(page) {}, func(l *Lock) { retire(l.ID) }, retire)
+	own.locks.differing(&before.locks, func(l *Lock) { retire(l.ID) }, retire)
 	p.recordState(before, &own)
 	p.last = &own
 	if p.keep > 0 && own.TakenAt.Sub(p.swept) > p.keep/16 {
@@ -388,7 +388,7 @@ func (p *Past) Clone() *Past {
 // the same past: the parts that they share cost nothing.
 func (s *Snapshot) Changes(before *Snapshot) []ID {
 	ids := []ID{}
-	s.locks.differing(&before.locks, func(page) {}, func(l *Lock) { ids = append(ids, l.ID) },
+	s.locks.differing(&before.locks, func(l *Lock) { ids = append(ids, l.ID) },
 		func(id ID) { ids = append(ids, id) })
 	return ids
 }

@@ -147,44 +147,60 @@ func (s *Snapshot) Established(l *Lock, session Session, now time.Time) (Age, bo
 	return Age{d, true, d}, true
 }
 
-// differing visits the pages of t that before does not share, their new or changed locks, and the
-// ids that exist only in before. before may be nil.
-func (t *table) differing(before *table, own func(page), put func(*Lock), gone func(ID)) {
-	before = cmp.Or(before, &table{})
-	shared := make(map[**Lock]int)
-	for _, p := range before.pages {
-		shared[&p.locks[0]] = len(p.locks)
-	}
-	var was, is []*Lock
-	for _, p := range t.pages {
-		if shared[&p.locks[0]] == len(p.locks) {
-			delete(shared, &p.locks[0])
-			continue
-		}
-		own(p)
-		is = append(is, p.locks...)
-	}
-	for _, p := range before.pages {
-		if _, unmatched := shared[&p.locks[0]]; unmatched {
-			was = append(was, p.locks...)
-		}
-	}
-	for _, l := range is {
-		for len(was) > 0 && was[0].ID.Compare(l.ID) < 0 {
-			gone(was[0].ID)
-			was = was[1:]
-		}
-		unchanged := false
-		if len(was) > 0 && was[0].ID == l.ID {
-			unchanged, was = was[0] == l, was[1:]
-		}
-		if !unchanged {
+// differing visits the new or changed locks of t, and the ids that exist only in before, in order.
+// It skips the pages that both share. before may be nil.
+func (t *table) differing(before *table, put func(*Lock), gone func(ID)) {
+	was, is := reader{pages: cmp.Or(before, &table{}).pages}, reader{pages: t.pages}
+	for {
+		w, l := was.lock(), is.lock()
+		switch {
+		case w == nil && l == nil:
+			return
+		case l == nil || w != nil && w.ID.Compare(l.ID) < 0:
+			gone(w.ID)
+			was.next()
+		case w == nil || w.ID != l.ID:
 			put(l)
+			is.next()
+		case was.samePage(is):
+			was.nextPage()
+			is.nextPage()
+		default:
+			if w != l {
+				put(l)
+			}
+			was.next()
+			is.next()
 		}
 	}
-	for _, l := range was {
-		gone(l.ID)
+}
+
+// reader reads the locks of a table in order.
+type reader struct {
+	pages []page // the first has the next lock
+	at    int
+}
+
+// lock is the next lock; nil at the end.
+func (r *reader) lock() *Lock {
+	if len(r.pages) == 0 {
+		return nil
 	}
+	return r.pages[0].locks[r.at]
+}
+
+func (r *reader) next() {
+	if r.at++; r.at == len(r.pages[0].locks) {
+		r.nextPage()
+	}
+}
+
+func (r *reader) nextPage() { r.pages, r.at = r.pages[1:], 0 }
+
+// samePage reports whether both are at the start of a page that their tables share.
+func (r *reader) samePage(other reader) bool {
+	mine, theirs := r.pages[0].locks, other.pages[0].locks
+	return r.at == 0 && other.at == 0 && &mine[0] == &theirs[0] && len(mine) == len(theirs)
 }
 
 // Since returns the updates, source by source, that take an Observer's snapshot from before to s:
@@ -221,7 +237,7 @@ func (s *Snapshot) Since(before *Snapshot) []Update {
 		}
 		return u
 	}
-	s.locks.differing(old, func(page) {}, func(l *Lock) {
+	s.locks.differing(old, func(l *Lock) {
 		u := update(l.ID.Backend)
 		u.Put = append(u.Put, l.asReported())
 	}, func(id ID) {
