@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/x/ansi"
@@ -45,8 +46,15 @@ func (f frame) content() string {
 	box := f.top().View(f.dialogSize())
 	x, y := (f.width-lipgloss.Width(box))/2, (f.height-footLines-lipgloss.Height(box)+1)/2
 	over := lipgloss.NewLayer(box).X(max(0, x)).Y(max(0, y)).Z(1)
-	return lipgloss.NewCompositor(lipgloss.NewLayer(page), over).Render()
+	canvas := canvases.Get().(*lipgloss.Canvas)
+	defer canvases.Put(canvas)
+	canvas.Resize(f.width, f.height)
+	canvas.Clear()
+	return canvas.Compose(lipgloss.NewCompositor(lipgloss.NewLayer(page), over)).Render()
 }
+
+// canvases are reused: a new one for each frame takes more memory than the rest of the frame.
+var canvases = sync.Pool{New: func() any { return lipgloss.NewCanvas(0, 0) }}
 
 func (f frame) tooSmall() string {
 	width, height, what := minWidth, minHeight, "lockscope"

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+	"charm.land/lipgloss/v2"
 
 	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/theme"
@@ -45,6 +46,7 @@ type Model struct {
 	known map[string]bool
 	// recovered lists the backends that have recovered, by name.
 	recovered recoveries
+	canvas    *lipgloss.Canvas // dialogs are drawn on it
 }
 
 // New makes the program's model. When ctx ends, so does everything that it waits for.
@@ -65,7 +67,7 @@ func New(ctx context.Context, o Options) *Model {
 	w.events.Offset = func(backend string) time.Duration { return w.snapshot.Backend(backend).ClockOffset() }
 	m := &Model{
 		world: w, width: roomyWidth, height: roomyHeight, recovered: make(recoveries), heard: make(map[screen.Name]int),
-		known: make(map[string]bool),
+		known: make(map[string]bool), canvas: lipgloss.NewCanvas(0, 0),
 	}
 	for _, s := range screenList() {
 		m.screens[s.name] = s.make(w, o)
