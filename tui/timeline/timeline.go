@@ -43,13 +43,13 @@ type Screen struct {
 const leastWindow = 30 * time.Second
 
 func New(host screen.Context) screen.Screen {
-	return &Screen{Context: host, source: lanes.NewSource(host), follow: true}
+	return &Screen{Context: host, source: lanes.NewSource(host)}
 }
 
 func (s *Screen) Open(p screen.Place, _ screen.SnapshotMsg) tea.Cmd {
 	if p.Lock != (inspect.ID{}) && p.Lock != s.id {
 		s.id, s.length, s.fitted = p.Lock, 0, 0
-		s.end, s.list.Top, s.follow, s.holder = time.Time{}, 0, true, holder{}
+		s.end, s.follow, s.holder = time.Time{}, true, holder{}
 	}
 	return nil
 }
