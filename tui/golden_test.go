@@ -97,7 +97,6 @@ var goldenPages = []struct {
 	{"backends", inTroubledBackends, nil},
 	{"backends-master", inTroubledBackends, []string{"j", "j", "j", "j", "j"}},
 	{"backends-down", inTroubledBackends, []string{"G", "tab", "j"}},
-	{"timeline-fair", func(t *testing.T, o Options, w, h int) *Model { return fairPlay(t, o, w, h).timeline() }, nil},
 	{"timeline-unfair", func(t *testing.T, o Options, w, h int) *Model { return unfairPlay(t, o, w, h).timeline() }, nil},
 }
 

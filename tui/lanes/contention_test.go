@@ -73,3 +73,12 @@ func TestHistogram(t *testing.T) {
 	must.Equal(t, Percentile(ms(1, 2, 3, 4), 50), 2*time.Millisecond, "p50")
 	must.Equal(t, Percentile(ms(1, 2, 3, 4), 99), 4*time.Millisecond, "p99")
 }
+
+func TestFitting(t *testing.T) {
+	for oldest, want := range map[time.Duration]time.Duration{
+		5 * time.Second: 30 * time.Second, 40 * time.Second: time.Minute, 14 * time.Minute: 15 * time.Minute, 26 * time.Hour: time.Hour,
+	} {
+		l := &inspect.Lock{Holders: []inspect.Contender{fixture.Entry("a", oldest, oldest)}}
+		must.Equal(t, Fitting(LanesOf(l, PastLock{}, fixture.Noon), fixture.Noon, 30*time.Second), want, oldest)
+	}
+}
