@@ -74,7 +74,7 @@ func (r *run) notWatched(err error, now time.Time) {
 	}
 	r.pacing.throttled(r.tree.FirstPass, now)
 	r.forgetLink()
-	r.conn.why, r.conn.retryAt = strings.TrimPrefix(err.Error(), "zk: "), r.pacing.paused.until
+	r.conn.why, r.conn.retryAt = err.Error(), r.pacing.paused.until
 }
 
 // requestedTooMuch requeues reads that the servers throttled.

@@ -142,12 +142,17 @@ func TestBudgetsAllowShortBursts(t *testing.T) {
 	t.Parallel()
 	p := newPacing(Config{Budget: Budget{Discovering: 200, Steady: 30, Requests: 400, Items: 500, Bytes: 600}})
 	least := newPacing(Config{Budget: Budget{Discovering: 1, Steady: 0.5, Requests: 1, Items: 5, Bytes: 100}})
-	for _, discovers := range []bool{true, false} {
+	for discovers, want := range map[bool]int{true: 40, false: 30} {
+		taken := 0
+		for p.takeMany(discovers, noon) == 0 {
+			taken++
+		}
+		must.Equal(t, taken, want, "requests at once, discovers", discovers)
 		must.Equal(t, least.takeMany(discovers, noon), 0, "wait before the first request, discovers", discovers)
 		must.True(t, least.takeMany(discovers, noon) > 0, "no wait before the second one, discovers", discovers)
 	}
 	for b, want := range map[*sourcekit.Bucket]int{
-		p.requests: 40, p.items: 50, p.bytes: 60, least.discovering: 1, least.items: 1,
+		p.items: 50, p.bytes: 60, least.discovering: 1, least.items: 1,
 	} {
 		taken := 0
 		for b.Take(noon) == 0 {

@@ -139,4 +139,6 @@ func TestConnectingIsNotReported(t *testing.T) {
 	must.Equal(t, len(w.emitted), 0, "reports before there is a reason")
 	w.conn.ready, w.pacing.throttle = true, time.Millisecond
 	must.Equal(t, w.untilNext(w.now()), time.Millisecond, "wakes when the budget has a request again")
+	must.Equal(t, w.conn.link.tap.Greeting, w.beats.session/3, "time for a session")
+	must.Equal(t, watchedRun(t, Config{Once: true}).conn.link.tap.Greeting, 0, "time for it in one pass")
 }

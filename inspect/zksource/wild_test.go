@@ -20,7 +20,6 @@ import (
 	"github.com/lockscope/lockscope/internal/each"
 	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
-	"github.com/lockscope/lockscope/internal/zkserver"
 )
 
 // wild builds directories as other programs leave them.
@@ -170,15 +169,4 @@ func TestKazooQueuesBehindGoZooKeeper(t *testing.T) {
 			return strings.Join(slices.Sorted(slices.Values(found)), ", ")
 		})
 	})
-}
-
-func TestFreeLockToleratesOtherNodes(t *testing.T) {
-	s := onEmbedded(t, zkserver.Config{})
-	s.dirs("/known", "/known/README")
-	held := s.create("/known/_c_"+uuid+"-lock-", "", contender)
-	s.cfg.Only = "/known"
-	v := s.watch()
-	v.awaitState("/known", inspect.StateHeld)
-	s.remove(held)
-	v.awaitState("/known", inspect.StateFree)
 }

@@ -1,6 +1,7 @@
 package tree
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -10,7 +11,6 @@ import (
 	"time"
 
 	"github.com/lockscope/lockscope/inspect"
-	"github.com/lockscope/lockscope/internal/must"
 )
 
 // world is a server's tree. It answers in order, and the event of a change precedes its effects.
@@ -18,13 +18,14 @@ type world struct {
 	nodes  map[string]*Stat
 	data   map[string]string
 	shut   map[string]bool // may not be read
+	odd    map[string]bool // whose reads fail
 	zxid   int64
 	toHear []func(t *Tree) // events and replies not yet delivered
 	now    time.Time
 }
 
 func newWorld(dirs ...string) *world {
-	w := &world{nodes: map[string]*Stat{"/": {}}, data: map[string]string{}, shut: map[string]bool{}, now: noon}
+	w := &world{nodes: map[string]*Stat{"/": {}}, data: map[string]string{}, shut: map[string]bool{}, odd: map[string]bool{}, now: noon}
 	for _, p := range dirs {
 		w.create(p, 0)
 	}
@@ -78,6 +79,7 @@ func (w *world) children(p string) (names []string) {
 			names = append(names, path.Base(c))
 		}
 	}
+	slices.Sort(names)
 	return names
 }
 
@@ -92,14 +94,22 @@ func (w *world) serve(t *Tree) bool {
 	} else {
 		j = Pop(&t.Queue.Alone)
 	}
-	if !t.Wanted(j) {
-		return true
+	if t.Wanted(j) {
+		w.answer(j)
 	}
+	return true
+}
+
+// answer answers a read. The reply is still to be delivered.
+func (w *world) answer(j Job) {
 	r := &Reply{Job: j, Sent: w.now}
 	stat := w.nodes[j.Node()]
 	switch {
+	case w.odd[j.Node()]:
+		r.Err = errOdd
 	case stat == nil:
 		r.Err = ErrGone
+		r.NoChroot = w.nodes["/"] == nil
 	case w.shut[j.Node()] && j.Kind != JobStat && j.Kind != JobCompare:
 		r.Err, r.Sealed, r.Stat = ErrDenied, true, *stat
 	default:
@@ -109,8 +119,9 @@ func (w *world) serve(t *Tree) bool {
 		r.At = w.now
 		t.Apply(r)
 	})
-	return true
 }
+
+var errOdd = errors.New("zk: odd")
 
 func (w *world) deliver(t *Tree) bool {
 	if len(w.toHear) == 0 {
@@ -125,22 +136,26 @@ func (w *world) deliver(t *Tree) bool {
 // view is the locks that a tree has shown.
 type view map[string]*inspect.Lock
 
-func (v view) take(t *Tree, now time.Time) {
+func (v view) take(t *Tree, now time.Time) Changes {
 	t.Build(now)
 	c := t.Changes()
 	maps.Copy(v, c.Put)
 	for p := range c.Gone {
 		delete(v, p)
 	}
+	return c
 }
 
 // held describes the locks that are not free.
 func (v view) held() map[string]string {
+	words := v.words()
+	maps.DeleteFunc(words, func(p, _ string) bool { return v[p].State == inspect.StateFree })
+	return words
+}
+
+func (v view) words() map[string]string {
 	words := map[string]string{}
 	for p, l := range v {
-		if l.State == inspect.StateFree {
-			continue
-		}
 		says := string(l.State)
 		for _, list := range [2][]inspect.Contender{l.Holders, l.Waiters} {
 			for i := range list {
@@ -253,30 +268,5 @@ func TestChangedTreeMatchesANewOne(t *testing.T) {
 			}
 			t.Fatalf("seed %d:\nfollowed %v\nlooked   %v", seed, got, want)
 		}
-	}
-}
-
-// When a semaphore is deleted, the queue next to it is a lock, even if the directory is recreated.
-func TestAQueueOutlivesItsSemaphore(t *testing.T) {
-	t.Parallel()
-	for _, again := range []bool{false, true} {
-		w := newWorld("/k", "/k-__lock__")
-		permit := "/k/" + guid
-		w.create(permit, 7)
-		followed, seen := w.grow(), view{}
-		seen.settleDown(followed, w)
-		l := seen["/k"]
-		must.True(t, l != nil && l.Kind == inspect.KindSemaphore, "no semaphore in", seen)
-		must.Equal(t, seen["/k-__lock__"], nil, "its queue as a lock")
-		w.create("/k-__lock__/"+guid+"__lock__0000000001", 8)
-		seen.settleDown(followed, w)
-		w.remove(permit)
-		w.remove("/k")
-		if again {
-			w.create("/k", 0)
-		}
-		seen.settleDown(followed, w)
-		l = seen["/k-__lock__"]
-		must.True(t, l != nil && l.State == inspect.StateHeld, "created again", again, seen)
 	}
 }

@@ -3,7 +3,6 @@ package tree
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -141,18 +140,6 @@ func TestSweepComparesEachDirectoryOnce(t *testing.T) {
 	}
 	must.Equal(t, requests, 5, "requests")
 	must.Equal(t, len(compared), 5*comparedAtOnce, "directories")
-}
-
-// Contenders that are read one by one are read in queue order, the holder first.
-func TestTheHolderIsReadFirst(t *testing.T) {
-	t.Parallel()
-	r := grown(Config{})
-	d := &Dir{Path: "/locks/a"}
-	d.list([]string{"_c_2f7a3d62-0000-4000-8000-000000000000-lock-0000000002", "_c_f4c1e1aa-0000-4000-8000-000000000000-lock-0000000001"})
-	r.dirs[d.Path], r.focus = d, map[string]bool{d.Path: true}
-	var jobs []Job
-	r.readWanted(d, &jobs)
-	must.True(t, len(jobs) == 2 && strings.HasSuffix(jobs[0].Name, "1"), jobs)
 }
 
 // A one-shot read finishes the locks found so far before it looks for many more. A watching source
