@@ -305,14 +305,14 @@ func TestUnwrittenResultIsReported(t *testing.T) {
 	for want, result := range map[string]Result{
 		"unknown whether it was done": {Unknown: true}, "it was done": {Released: true}, "nothing was done": {Reason: Gone},
 	} {
-		a, _ := openAudit(t)
+		a, path := openAudit(t)
 		got, err := audited(a, line{}, func() (Result, error) {
 			a.Close()
 			return result, errors.New("failed")
 		})
-		if !strings.HasPrefix(fmt.Sprint(err), "failed\n"+want+", but this could not be written: audit: ") || got.Reason != result.Reason {
-			t.Errorf("%+v, %v; want %s", got, err, want)
-		}
+		must.Equal(t, fmt.Sprint(err),
+			"failed\n"+want+", but this could not be written: audit: stat "+path+": file already closed")
+		must.Equal(t, got.Reason, result.Reason, want)
 	}
 }
 

@@ -22,7 +22,7 @@ func TestAuditIsSynced(t *testing.T) {
 	must.Succeed(t, syscall.Mkfifo(audit.path, 0o600))
 	pipe := must.Have(os.OpenFile(audit.path, os.O_RDWR, 0))(t)
 	audit.file = pipe
-	must.True(t, audit.write(line{Lock: "zk:/a"}) != nil, "no error for a line that could not be synced")
+	must.Equal(t, fmt.Sprint(audit.write(line{Lock: "zk:/a"})), "audit: sync "+audit.path+": invalid argument")
 	_, writing := OpenAudit(time.Now, audit.path, "test", "")
 	_, reading := ReadTrail(audit.path)
 	irregular := "audit: " + audit.path + " is not a regular file"

@@ -225,6 +225,16 @@ func TestLikeliestCandidateComesFirst(t *testing.T) {
 	custom := must.Have(recipe.NewCustom("acme", "redis", "", recipe.Patterns{Lock: "a", Clients: []string{"Jedis"}}))(t)
 	jedis := Candidates(&inspect.Lock{Recipe: "acme", Custom: &custom}, holder, 0, 0, list[3:4])[0]
 	must.Equal(t, jedis.For[0], "its library is jedis 4, which acme uses for its locks")
+	for commands, weight := range map[string]int{
+		"set setnx eval evalsha fcall expire pexpire hset hincrby zadd exec": 1,
+		"blpop brpop subscribe psubscribe ssubscribe":                        2,
+	} {
+		for command := range strings.FieldsSeq(commands) {
+			c := Candidate{Connection: Connection{Command: inspect.Untrusted(command)}}
+			c.byCommand(inspect.Waiting)
+			must.Equal(t, c.weight, weight, command)
+		}
+	}
 	waiter := &inspect.Contender{State: inspect.Waiting, Owner: inspect.Owner{Process: inspect.Process{Host: "10.0.0.5"}}}
 	must.Same(t, weights(Candidates(l, waiter, 0, 0, list)),
 		[]string{"1: 4", "3: 4", "5: 4", "10: 4", "8: 2", "9: 2", "4: -3"}, "candidates for a waiter")

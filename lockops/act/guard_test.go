@@ -129,6 +129,8 @@ func TestCanceledReleaseSendsNothing(t *testing.T) {
 	result, err := r.Execute(ended, p, "typed")
 	must.True(t, errors.Is(err, errNotSent) && errors.Is(err, context.Canceled), "of Redis:", result, err)
 	must.Equal(t, r.masters[0].Exists(t.Context(), "lock:a").Val(), 1, "keys left")
+	_, err = r.timeLimit(ended, 0)
+	must.Be(t, err, context.Canceled, "ended before the script is sent")
 }
 
 // If the context ends during the delete, the outcome is unknown. Late delivers it afterwards, and
@@ -143,6 +145,7 @@ func TestLateDeleteIsReportedAndAudited(t *testing.T) {
 		if !errors.Is(err, context.Canceled) || result.Released || !result.Unknown || result.Late == nil {
 			t.Fatalf("result %+v, %v", result, err)
 		}
+		must.Contain(t, err.Error(), "asked: delete zk:"+q.dir+": it was sent, and its outcome is unknown\n")
 		close(gone)
 		late, err := result.Settled(t.Context(), err)
 		must.True(t, err == nil && late.Released && !late.Unknown && !q.there(t, 0), "late:", late, err)
@@ -160,6 +163,7 @@ func TestLateDeleteIsReportedAndAudited(t *testing.T) {
 // After a lost reply the node is read again. A missing node does not show who removed it.
 func TestUnansweredDeleteIsUnknown(t *testing.T) {
 	t.Parallel()
+	must.True(t, unanswered(zk.ErrClosing) && unanswered(zk.ErrSessionExpired), "a closed session")
 	for _, done := range []bool{true, false} {
 		eachConfirmed(t, 0, func(t *testing.T, q confirmedRelease) {
 			q.releaser.conn = cutOff{q.conn, func() {
@@ -299,12 +303,13 @@ func TestCanceledRemovalIsNeverSent(t *testing.T) {
 	audit, _ := openAudit(t)
 	z := NewZooKeeper(nil, Target{}, audit)
 	sent := false
-	result, err := z.remove(ctx, func() (Reason, string, error) { sent = true; return "", "", nil }, Result{}, line{})
+	result, err := z.remove(ctx, func() (Reason, string, error) { sent = true; return "", "", nil }, Result{}, line{Lock: "zk:/a"})
 	if result.Late != nil {
 		close(result.recorded) // so that Close has nothing to wait for
 	}
 	z.Close()
-	must.True(t, !sent && errors.Is(err, errNotSent) && !result.Unknown, "sent", sent, result, err)
+	must.True(t, !sent && !result.Unknown, "sent", sent, result)
+	must.Equal(t, fmt.Sprint(err), "server could not be asked: delete zk:/a: it was not sent\ncontext canceled")
 }
 
 func TestMain(m *testing.M) { servertest.Main(m) }

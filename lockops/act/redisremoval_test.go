@@ -91,6 +91,10 @@ func (l *redisLock) isReleased(t *testing.T, server *servertest.Redis, name stri
 	must.True(t, err == nil && !again.Released && !again.Masters[0].Deleted, "again:", again, err)
 }
 
+func TestKeysOfOneReaderAreBounded(t *testing.T) {
+	must.Equal(t, len(readHolds("lock", ownerA, 2000)), 1000, "keys")
+}
+
 // The node that serves the key is named. It needs no time limit: the clock could be another node's.
 func TestClusterNodeIsNamed(t *testing.T) {
 	t.Parallel()

@@ -35,8 +35,6 @@ func TestReleaseSurvivesDeniedWakeUp(t *testing.T) {
 	for _, tt := range []struct{ name, write, owner string }{
 		{"string", "SET lock:string lockscope:YWFhYWFhYWFhYWFhYWFhYQ:a", "lockscope:YWFhYWFhYWFhYWFhYWFhYQ:a"},
 		{"python-redis-lock", "SET lock:python-redis-lock YWFhYWFhYWFhYWFhYWFhYWFh PX 60000", "YWFhYWFhYWFhYWFhYWFhYWFh"},
-		{"redisson", "HSET lock:redisson " + ownerA + " 1", ownerA},
-		{"reader", "HSET lock:reader mode read " + ownerA + " 1", ownerA},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			// The user may neither publish nor push to the list that wakes waiters.
@@ -108,32 +106,10 @@ func TestUnseenContenderIsNotGone(t *testing.T) {
 	}
 }
 
-// Without the server's clock, dead waiters cannot be told from live ones, so the next holder is
-// unknown.
-func TestNextIsUnknownWithoutServerClock(t *testing.T) {
-	clock := inspect.Unseen{Aspect: inspect.AspectExpiry, Where: "a:1", Read: "TIME", Right: "+time", Reason: "NOPERM"}
-	silent := inspect.Unseen{Aspect: inspect.AspectExpiry, Where: "a:1", Read: "TIME", Reason: "no answer"}
-	two := []inspect.Contender{{Name: "a", State: inspect.Waiting}, {Name: "b", State: inspect.Waiting}}
-	holder := &inspect.Contender{Name: "h", State: inspect.Holding}
-	for name, tt := range map[string]struct {
-		waiters []inspect.Contender
-		unseen  inspect.Unseen
-		why     string // empty if the next holder is known
-	}{
-		"known":                         {two, inspect.Unseen{}, ""},
-		"no clock":                      {two, clock, "the user may not run TIME on master a:1 (grant +time)"},
-		"no answer":                     {two, silent, "TIME of master a:1: no answer"},
-		"no clock, but there is one":    {two[:1], clock, ""},
-		"another expiry that is denied": {two, inspect.Unseen{Aspect: inspect.AspectExpiry, Read: "PTTL"}, ""},
-	} {
-		rd := reading{lock: &inspect.Lock{Waiters: tt.waiters, Unseen: []inspect.Unseen{tt.unseen, tt.unseen}}}
-		if tt.why != "" {
-			tt.why = "unknown: without the server's clock we cannot tell which waiters are alive: " + tt.why
-		}
-		must.Equal(t, rd.unseenWaiters(), tt.why, name)
-		must.Equal(t, rd.next(holder) == nil, tt.why != "", name)
-	}
-	silent.Aspect = inspect.AspectHolders
-	err := reading{lock: &inspect.Lock{Unseen: []inspect.Unseen{silent}}}.unread()
-	must.Contain(t, fmt.Sprint(err), ": it is unknown whether it exists: TIME of master a:1: no answer")
+// A failed read is named once, without a right that would help.
+func TestFailedReadIsNamedOnce(t *testing.T) {
+	silent := inspect.Unseen{Aspect: inspect.AspectHolders, Where: "a:1", Read: "TIME", Reason: "no\tanswer"}
+	err := reading{lock: &inspect.Lock{Unseen: []inspect.Unseen{silent, silent}}}.unread()
+	must.Equal(t, fmt.Sprint(err),
+		`server could not be asked: it is unknown whether it exists: TIME of master a:1: no\u{9}answer`)
 }

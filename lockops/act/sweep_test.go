@@ -139,9 +139,12 @@ func TestSweepReportsUnreadableNodes(t *testing.T) {
 		t.Cleanup(sweeper.Close)
 		root := servertest.UniquePath(t)
 		must.Have(conn.Create(root, nil, 0, zk.WorldACL(zk.PermAll)))(t)
-		must.Have(conn.Create(root+"/shut", nil, 0, zk.WorldACL(zk.PermDelete)))(t)
-		p, err := sweeper.PreviewSweep(t.Context(), SweepRequest{Root: inspect.ID{Backend: "zk", Path: root}, Now: time.Now()})
-		must.True(t, err == nil && len(p.Unread) == 1 && strings.Contains(p.Unread[0], "/shut: grant READ"), p, err)
+		for i := range shownUnread + 1 {
+			must.Have(conn.Create(fmt.Sprint(root, "/shut", i), nil, 0, zk.WorldACL(zk.PermDelete)))(t)
+		}
+		p, err := sweeper.PreviewSweep(t.Context(), SweepRequest{Root: inspect.ID{Backend: "zk", Path: "/"}, Now: time.Now()})
+		must.True(t, err == nil && len(p.Unread) == shownUnread && strings.HasSuffix(p.Unread[0], ": grant READ"), p, err)
+		must.Equal(t, p.Walked, 2+shownUnread+1, "znodes without ZooKeeper's own")
 		p, err = sweeper.PreviewSweep(t.Context(), SweepRequest{Root: inspect.ID{Path: root}, Within: 1})
 		must.Equal(t, fmt.Sprint(err), "server could not be asked: list "+root+": context deadline exceeded")
 		must.Equal(t, p.Request.Root.Path, root, "root of a preview that failed")

@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/lockscope/lockscope/internal/must"
 	"github.com/lockscope/lockscope/internal/servertest"
 )
 
@@ -77,15 +78,14 @@ var encounters = map[string]func(*encounter){
 		e.remove()
 	},
 	"recreated during its delete": func(e *encounter) {
-		result, err := e.deleteCutOff(func() {
-			e.remove()
-			if _, err := e.conn.Create(e.node, nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll)); err != nil {
-				e.Error(err)
-			}
-			e.sibling()
-		})
-		if err == nil || !result.Unknown || result.Released || result.Detail != EndedSomehow.Words() {
-			e.Errorf("%+v, %v", result, err)
+		for _, after := range []func(){func() {}, e.sibling} {
+			result, err := e.deleteCutOff(func() {
+				e.remove()
+				create(e.T, e.conn, e.node, "host:1234", zk.FlagEphemeral)
+				after()
+			})
+			must.True(e, err != nil && result.Unknown && !result.Released, result, err)
+			must.Equal(e, result.Detail, EndedSomehow.Words())
 		}
 		e.remove()
 	},
