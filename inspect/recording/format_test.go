@@ -185,7 +185,7 @@ func TestWrittenLinesMatchGoldenFile(t *testing.T) {
 }
 
 func TestLinesAreLimited(t *testing.T) {
-	must.Equal(t, fitting([]*inspect.Lock{{Masters: make([]inspect.Vote, chunk)}}), 1, "large locks on a line")
+	must.Equal(t, fitting([]*inspect.Lock{{Masters: make([]inspect.Vote, chunk)}, {}}), 1, "large locks on a line")
 	list := func(n int) []inspect.Contender { return make([]inspect.Contender, n) }
 	large := &inspect.Lock{Holders: list(1000), Waiters: list(1000), Masters: make([]inspect.Vote, 1999)}
 	locks := append([]*inspect.Lock{large}, slices.Repeat([]*inspect.Lock{{}}, 200)...)
@@ -213,9 +213,6 @@ func TestEveryWordIsChecked(t *testing.T) {
 	}
 	for _, word := range f.words {
 		before := word.String()
-		if !word.CanSet() { // a copy from a map
-			t.Fatalf("%s cannot be set", word.Type())
-		}
 		word.SetString("word\x1b[2J")
 		read := Read(time.Now, bytes.NewReader(record(t, script{u})))
 		must.Be(t, read.All(func(inspect.Update) {}), ErrFormat, word.Type())

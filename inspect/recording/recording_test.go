@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -25,7 +26,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var now = time.Date(2026, 11, 21, 9, 0, 10, 0, time.UTC)
 
-const guid = "0c4f1b2e9d8a4f6fb1f0a7c3d5e60718"
+// beginning is the header of a recording.
+const beginning = `{"recording":2,"at":"2026-11-21T09:00:10Z"}` + "\n"
 
 // script is a source that emits its updates and ends.
 type script []inspect.Update
@@ -41,7 +43,7 @@ func (script) Focus([]inspect.ID) {}
 
 func node(number int, session int64, data string) inspect.Znode {
 	return inspect.Znode{
-		Name: fmt.Sprintf("%s__lock__%010d", guid, number), Known: true, EphemeralOwner: session, Czxid: session,
+		Name: fmt.Sprintf("0c4f1b2e9d8a4f6fb1f0a7c3d5e60718__lock__%010d", number), Known: true, EphemeralOwner: session, Czxid: session,
 		Created: now.Add(-time.Minute), Data: []byte(data),
 	}
 }
@@ -92,7 +94,14 @@ func final(t *testing.T, clock func() time.Time, sources ...inspect.Source) stri
 	t.Helper()
 	o := inspect.NewObserver(clock, sources...)
 	must.Succeed(t, o.Run(t.Context()))
-	return string(must.Have(json.MarshalIndent(jsonform.Snapshot(o.Snapshot()), "", " "))(t))
+	return document(t, o.Snapshot())
+}
+
+// document is a snapshot's JSON, with the backends by name: a replay has them in the order of its updates.
+func document(t *testing.T, s *inspect.Snapshot) string {
+	t.Helper()
+	slices.SortFunc(s.Backends, func(a, b *inspect.Backend) int { return strings.Compare(a.Name, b.Name) })
+	return string(must.Have(json.MarshalIndent(jsonform.Snapshot(s), "", " "))(t))
 }
 
 func fixed() time.Time { return now.Add(2 * time.Second) }
@@ -109,25 +118,15 @@ func record(t testing.TB, sources ...inspect.Source) []byte {
 func TestARecordingPlaysItsUpdates(t *testing.T) {
 	live := final(t, fixed, runs()...)
 	must.Equal(t, final(t, fixed, New(time.Now, new(bytes.Buffer), runs()[0])), final(t, fixed, runs()[0]), "passed on")
+	list := played(t, record(t, runs()[0]))
+	must.True(t, list[2].Sessions != nil && list[2].Backend != nil, "sessions are recorded without their backend")
+	must.True(t, list[1].Backend == nil, "locks are recorded with their backend")
 	for _, file := range [][]byte{
 		record(t, runs()...),
 		record(t, Read(time.Now, bytes.NewReader(record(t, runs()...)), Speed(0), Kept())), // a recording of a recording
 	} {
-		// The replay is one source, so the order of the backends may differ.
-		replayed := final(t, fixed, Read(time.Now, bytes.NewReader(file), Speed(0), Kept()))
-		must.NoDiff(t, cmp.Diff(sortedBackends(t, live), sortedBackends(t, replayed)))
+		must.NoDiff(t, cmp.Diff(live, final(t, fixed, Read(time.Now, bytes.NewReader(file), Speed(0), Kept()))))
 	}
-}
-
-func sortedBackends(t *testing.T, text string) map[string]any {
-	t.Helper()
-	var m map[string]any
-	must.Succeed(t, json.Unmarshal([]byte(text), &m))
-	for _, b := range m["backends"].([]any) {
-		m["backend "+b.(map[string]any)["name"].(string)] = b
-	}
-	delete(m, "backends")
-	return m
 }
 
 // Large updates are split into lines and joined again when read.
@@ -135,9 +134,12 @@ func TestALargeUpdateIsSeveralLines(t *testing.T) {
 	put := slices.Repeat([]*inspect.Lock{directory("/l", node(0, 10, "x"), node(1, 11, "y"))}, 10_000)
 	file := record(t, script{{Put: put, Backend: &inspect.Backend{Name: "zk", FirstPass: true}}})
 	must.Equal(t, bytes.Count(file, []byte("\n")), 1+8, "lines of the header and 30,000 contenders")
+	must.Equal(t, bytes.Count(file, []byte(`"FirstPass"`)), 1, "lines with the backend")
 	u := playOne(t, file)
 	must.Equal(t, len(u.Put), len(put), "locks")
 	must.True(t, u.Backend != nil, "no backend")
+	whole := bytes.Join(must.Have(lines(wholeFirst, now, u))(t), nil)
+	must.Equal(t, bytes.Count(whole, []byte(wholeBegin)), 1, "lines that begin a snapshot")
 }
 
 func TestCrashLosesOnlyLastUpdate(t *testing.T) {
@@ -157,10 +159,13 @@ func TestUnreadableFilesAreErrors(t *testing.T) {
 	must.Be(t, err, os.ErrNotExist)
 	_, err = NewFinder(path)
 	must.Be(t, err, os.ErrNotExist)
+	_, err = Open(time.Now, t.TempDir())
+	must.Contain(t, fmt.Sprint(err), "is a directory")
 	_, err = NewFinder(t.TempDir())
 	must.Be(t, err, ErrNotSeekable)
 	must.Equal(t, err.Error(), "recording: not a regular file, so it is not seekable")
-	for _, text := range []string{"hello\n", zstdMagic + "\xff\xff\xff\xff\xff\xff\xff", gzipMagic + "\xff\xff"} {
+	const wide = zstdMagic + "\x00\x79\x61\x01\x00" + beginning // a window of 36 MiB
+	for _, text := range []string{"hello\n", zstdMagic + "\xff\xff\xff\xff\xff\xff\xff", gzipMagic + "\xff\xff", wide} {
 		must.Succeed(t, os.WriteFile(path, []byte(text), 0o600))
 		_, err = Open(time.Now, path)
 		must.Be(t, err, ErrFormat, text)
@@ -169,6 +174,9 @@ func TestUnreadableFilesAreErrors(t *testing.T) {
 	r := must.Have(Open(time.Now, path))(t)
 	must.Succeed(t, os.Remove(path))
 	must.Equal(t, fmt.Sprint(r.All(func(inspect.Update) {})), "recording: open "+path+": no such file or directory")
+	broken := io.MultiReader(strings.NewReader(beginning), iotest.ErrReader(io.ErrClosedPipe))
+	err = Read(time.Now, broken).All(nil)
+	must.Equal(t, fmt.Sprint(err), "recording: recording, line 2: io: read/write on closed pipe")
 }
 
 // All times shift together: 10 s ago in the recording is 10 s ago in the replay.
@@ -180,7 +188,8 @@ func TestTimesMoveToThePresent(t *testing.T) {
 	later := cmp.Comparer(func(a, b time.Time) bool { return a.Equal(b) && a.IsZero() || a.Sub(b).Abs() == by.Abs() })
 	all := cmp.AllowUnexported(inspect.Contender{}, inspect.Lock{}, inspect.WatchTable{}, inspect.Spread{})
 	must.NoDiff(t, cmp.Diff(kept, moved, all, later))
-	empty := Read(fixed, strings.NewReader(`{"recording":2,"at":"2026-11-21T09:00:10Z"}`+"\n"))
+	empty := Read(fixed, strings.NewReader(beginning))
+	must.Equal(t, empty.Now(), fixed(), "before it plays")
 	must.Succeed(t, empty.Run(t.Context(), nil))
 	must.Equal(t, empty.Now(), fixed(), "the end of an empty recording")
 }
@@ -215,34 +224,39 @@ func TestAFullDiskEndsTheRecording(t *testing.T) {
 	}
 }
 
-func TestCanceledRecordingPassesNothingOn(t *testing.T) {
+func TestNothingPlaysAfterCancellation(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	emitted := func(inspect.Update) { t.Error("an update after the end") }
-	must.Succeed(t, New(time.Now, io.Discard, runs()[0]).Run(ctx, emitted))
+	late := func(inspect.Update) { t.Error("an update after the end") }
+	must.Succeed(t, New(time.Now, io.Discard, runs()[0]).Run(ctx, late))
+	path := keep(t, asText, handoffs(1500))
+	for _, speed := range []float64{0, 1} {
+		must.Be(t, must.Have(Open(time.Now, path, Speed(speed)))(t).Run(ctx, late), context.Canceled, "at speed", speed)
+	}
+	f := finderOf(t, path)
+	_, err := f.Moment(ctx, after(1400))
+	must.Be(t, err, context.Canceled, "finding a moment")
+	found := must.Have(f.Moment(t.Context(), after(1400)))(t)
+	must.Be(t, found.Run(ctx, func(inspect.Update) {}), context.Canceled, "playing a moment")
 }
 
 func TestReplayKeepsRecordedPace(t *testing.T) {
-	text := `{"recording":2,"at":"2026-11-21T09:00:10Z"}
-{"at":"2026-11-21T09:00:11Z","update":{"Gone":["zk:/l"]}}
+	text := beginning + `{"at":"2026-11-21T09:00:11Z","update":{"Gone":["zk:/l"]}}
 {"at":"2026-11-21T09:00:12Z","update":{"Gone":["zk:/l"]}}
 `
 	r := Read(time.Now, strings.NewReader(text), Speed(20), Kept())
 	began := time.Now()
 	must.Succeed(t, r.Run(t.Context(), func(inspect.Update) {}))
 	must.True(t, time.Since(began) >= 95*time.Millisecond, "2 s at 20 times the speed took", time.Since(began))
+	must.Equal(t, Read(time.Now, nil).speed, 1.0, "the speed without an option")
 	must.True(t, !r.Now().Before(now.Add(1900*time.Millisecond)), "2 s at 20 times the speed ended at", r.Now())
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	err := Read(time.Now, strings.NewReader(text)).Run(ctx, func(inspect.Update) { t.Error("played after the end") })
-	must.Be(t, err, context.Canceled)
 }
 
 // Run it with -fuzzminimizetime 1x. Otherwise Go's fuzzer spends up to a minute on minimizing each
 // interesting input, and seems to hang.
 func FuzzRead(f *testing.F) {
 	f.Add(record(f, runs()...))
-	f.Add([]byte(`{"recording":2,"at":"2026-11-21T09:00:10Z"}` + "\n" + `{"at":"2026-11-21T09:00:10Z","more":true,"update":{"Put":[{"ID":"zk:/"}]}}` + "\n"))
+	f.Add([]byte(beginning + `{"at":"2026-11-21T09:00:10Z","more":true,"update":{"Put":[{"ID":"zk:/"}]}}` + "\n"))
 	f.Fuzz(func(_ *testing.T, text []byte) {
 		o := inspect.NewObserver(fixed, Read(time.Now, bytes.NewReader(text), Speed(0)))
 		if o.Run(context.Background()) == nil {
