@@ -156,8 +156,9 @@ func TestCrashLosesOnlyLastUpdate(t *testing.T) {
 func TestUnreadableFilesAreErrors(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x")
 	_, err := Open(time.Now, path)
-	must.Be(t, err, os.ErrNotExist)
+	must.Equal(t, fmt.Sprint(err), "recording: open "+path+": no such file or directory")
 	_, err = NewFinder(path)
+	must.Equal(t, fmt.Sprint(err), "recording: stat "+path+": no such file or directory")
 	must.Be(t, err, os.ErrNotExist)
 	_, err = Open(time.Now, t.TempDir())
 	must.Contain(t, fmt.Sprint(err), "is a directory")
@@ -177,6 +178,8 @@ func TestUnreadableFilesAreErrors(t *testing.T) {
 	broken := io.MultiReader(strings.NewReader(beginning), iotest.ErrReader(io.ErrClosedPipe))
 	err = Read(time.Now, broken).All(nil)
 	must.Equal(t, fmt.Sprint(err), "recording: recording, line 2: io: read/write on closed pipe")
+	again := New(time.Now, io.Discard, Read(time.Now, strings.NewReader("hello\n")))
+	must.Be(t, again.Run(t.Context(), nil), ErrFormat, "recording another recording")
 }
 
 // All times shift together: 10 s ago in the recording is 10 s ago in the replay.

@@ -32,6 +32,7 @@ type Finder struct {
 type part struct {
 	offset int64
 	at     time.Time
+	lines  *reader
 }
 
 // ErrNotSeekable is returned for a file that can be read only once.
@@ -85,15 +86,10 @@ func (f *Finder) Moment(ctx context.Context, at time.Time) (*Moment, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := f.text(from.offset)
-	if err != nil {
-		return nil, err
-	}
 	m := &Moment{name: f.name, to: from.at, clock: clock{at: from.at}}
-	in := newLines(f.name, text) // the header, if it is there, is an empty update
-	var whole [][]byte           // a snapshot, to which a crash may have added no update
+	var whole [][]byte // a snapshot, to which a crash may have added no update
 	for ctx.Err() == nil {
-		line, err := in.scan()
+		line, err := from.lines.scan()
 		if errors.Is(err, io.EOF) {
 			if m.lines == nil && from.offset > 0 {
 				return f.Moment(ctx, from.at.Add(runUp-1)) // from the snapshot before
@@ -128,18 +124,13 @@ func (f *Finder) Moment(ctx context.Context, at time.Time) (*Moment, error) {
 	return nil, ctx.Err()
 }
 
-// text returns the recording from a part on.
-func (f *Finder) text(offset int64) (*bufio.Reader, error) {
-	return unpack(f.name, io.NewSectionReader(f.file, offset, math.MaxInt64))
-}
-
 // partBefore returns the last part that begins at or before an instant, or the first part.
 func (f *Finder) partBefore(at time.Time) (part, error) {
-	first, err := newReader(f.name, io.NewSectionReader(f.file, 0, math.MaxInt64))
+	first, err := newReader(f.name, f.from(0))
 	if err != nil {
 		return part{}, err
 	}
-	best := part{at: first.began}
+	best := part{at: first.began, lines: first}
 	for low, high := best.offset, f.size; low < high; {
 		middle := low + (high-low)/2
 		if p, found := f.partIn(middle, high); found && !p.at.After(at) {
@@ -153,7 +144,7 @@ func (f *Finder) partBefore(at time.Time) (part, error) {
 
 // partIn returns the first part that begins between two offsets.
 func (f *Finder) partIn(from, to int64) (part, bool) {
-	for in := bufio.NewReader(io.NewSectionReader(f.file, from, math.MaxInt64)); from < to; {
+	for in := bufio.NewReader(f.from(from)); from < to; {
 		skipped, err := in.ReadBytes(f.begin[0])
 		if err != nil {
 			break // the end, or an error that reading from an earlier part meets too
@@ -162,22 +153,27 @@ func (f *Finder) partIn(from, to int64) (part, bool) {
 		if rest, _ := in.Peek(len(f.begin) - 1); string(rest) != f.begin[1:] {
 			continue
 		}
-		if at, ok := f.partAt(from - 1); ok {
-			return part{from - 1, at}, true
+		if p, ok := f.partAt(from - 1); ok {
+			return p, true
 		}
 	}
 	return part{}, false
 }
 
-// partAt returns when the part at an offset begins; false if no part begins there.
-func (f *Finder) partAt(offset int64) (time.Time, bool) {
-	text, err := f.text(offset)
+// partAt returns the part at an offset; false if no part begins there.
+func (f *Finder) partAt(offset int64) (part, bool) {
+	text, err := unpack(f.name, f.from(offset))
 	if err != nil {
-		return time.Time{}, false
+		return part{}, false
 	}
 	begin, _ := text.Peek(text.Size())
 	h, err := headOf(begin)
-	return h.At, err == nil && h.Whole == wholeFirst
+	return part{offset, h.At, newLines(f.name, text)}, err == nil && h.Whole == wholeFirst
+}
+
+// from reads the file from an offset on.
+func (f *Finder) from(offset int64) io.Reader {
+	return io.NewSectionReader(f.file, offset, math.MaxInt64)
 }
 
 // Moment is a source of the state at an instant. It emits the last whole snapshot before it, as a

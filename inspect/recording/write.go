@@ -24,8 +24,8 @@ type writer struct {
 	names    []string  // of the backends, as they came
 	to       time.Time // the latest time of an entry, since some are backdated
 	whole    time.Time // of the last whole snapshot, or the beginning
-	size     int       // its text
-	since    int       // text after it
+	text     int       // bytes written
+	due      int       // the text after which the next whole snapshot may come
 }
 
 // newest is a backend's last known state.
@@ -47,7 +47,7 @@ func (w *writer) write(at time.Time, u inspect.Update) error {
 	if at.After(w.to) {
 		w.to = at
 	}
-	if w.to.Sub(w.whole) >= wholeEvery && w.since >= w.size {
+	if w.to.Sub(w.whole) >= wholeEvery && w.text >= w.due {
 		if err := w.snapshot(); err != nil {
 			return err
 		}
@@ -67,10 +67,11 @@ func (w *writer) lines(whole string, at time.Time, u inspect.Update) error {
 }
 
 func (w *writer) line(text []byte) error {
-	if _, err := w.w.Write(append(text, '\n')); err != nil {
+	n, err := w.w.Write(append(text, '\n'))
+	if err != nil {
 		return fmt.Errorf("recording: %w", err)
 	}
-	w.since += len(text) + 1
+	w.text += n
 	return nil
 }
 
@@ -110,8 +111,7 @@ func (w *writer) of(backend string) *newest {
 
 // snapshot writes the whole current state as updates of a first look.
 func (w *writer) snapshot() error {
-	w.since = 0
-	whole := wholeFirst
+	before, whole := w.text, wholeFirst
 	for _, name := range w.names {
 		b := w.backends[name]
 		u := b.sessions
@@ -128,6 +128,6 @@ func (w *writer) snapshot() error {
 			whole = wholeRest
 		}
 	}
-	w.whole, w.size, w.since = w.to, w.since, 0
+	w.whole, w.due = w.to, w.text+w.text-before
 	return nil
 }
