@@ -47,8 +47,8 @@ type Unseen struct {
 	// "cons in 4lw.commands.whitelist". It is empty if no right is missing: the server is down, or
 	// the reply was cut off.
 	Right string `json:"right"`
-	// Advice is set if the target is at fault rather than a right or a server. The target then names
-	// a replica, or a node that does not exist, and Reason describes Where.
+	// Advice is set if neither a right nor a failure is the cause: the target names a replica, or a
+	// node that does not exist, or a table is too long to read. Reason then describes Where.
 	Advice string `json:"advice,omitempty"`
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lockscope/lockscope/inspect"
 	"github.com/lockscope/lockscope/inspect/zkadmin"
 	"github.com/lockscope/lockscope/internal/must"
 )
@@ -201,38 +202,60 @@ func TestLateAnswerAddsNoLag(t *testing.T) {
 	must.True(t, a.asOf.Equal(noon) && a.at.Equal(at(3000)), "as of", a.asOf, "at", a.at)
 }
 
+// speaker is a server that answers four-letter words.
+func speaker(answers func(word string) string) *zkadmin.Server {
+	return zkadmin.New(zkadmin.Config{Addr: "zk:2181", Dial: func(context.Context, string, string) (net.Conn, error) {
+		ours, its := net.Pipe()
+		go func() {
+			defer its.Close()
+			word := make([]byte, 4)
+			if _, err := io.ReadFull(its, word); err == nil {
+				_, _ = io.WriteString(its, answers(string(word)))
+			}
+		}()
+		return ours, nil
+	}})
+}
+
+const serves = "Zookeeper version: 3.9.3\nZxid: 0x100000008\nNode count: 5\nMode: "
+
 // The same applies to the second request: only the time until it was sent counts.
 func TestLateSecondAnswerAddsNoLag(t *testing.T) {
 	t.Parallel()
 	const limit = 10 * time.Second
 	var asked time.Time // when the member got the second request
-	speaker := func(role string, hears func()) *zkadmin.Server {
-		return zkadmin.New(zkadmin.Config{Addr: "zk:2181", Dial: func(context.Context, string, string) (net.Conn, error) {
-			ours, its := net.Pipe()
-			go func() {
-				defer its.Close()
-				word := make([]byte, 4)
-				if _, err := io.ReadFull(its, word); err != nil {
-					return
-				}
-				if string(word) == "srvr" {
-					hears()
-				}
-				_, _ = io.WriteString(its, "Zookeeper version: 3.9.3\nZxid: 0x100000008\nMode: "+role+"\nNode count: 5\n")
-			}()
-			return ours, nil
-		}})
-	}
 	before := time.Now().Add(-2 * lagGrace)
 	servers := []answer{
 		{asked: true, asOf: before, at: before, status: zkadmin.Status{Role: "leader", Zxid: 1<<32 | 9}},
 		{asked: true, asOf: before, at: before, status: zkadmin.Status{Role: "follower", Zxid: 1<<32 | 7}},
 	}
 	q := Inquiry{Now: time.Now, Limit: limit, admins: []*zkadmin.Server{
-		speaker("leader", func() {}), speaker("follower", func() { asked = time.Now() }),
+		speaker(func(string) string { return serves + "leader\n" }),
+		speaker(func(word string) string {
+			if word == "srvr" {
+				asked = time.Now()
+			}
+			return serves + "follower\n"
+		}),
 	}}
 	q.compareMembers(t.Context(), servers)
 	if a := servers[1]; a.status.Zxid != 1<<32|8 || asked.IsZero() || a.asOf.After(asked) {
 		t.Errorf("%#x as of %v, asked at %v", a.status.Zxid, a.asOf, asked)
 	}
+}
+
+// A table of 20,000 watches is left, since it slows the server down. That is nobody's fault.
+func TestLongWatchTableIsLeft(t *testing.T) {
+	t.Parallel()
+	server := speaker(func(word string) string {
+		if word == "wchp" {
+			t.Error("asks for the table")
+		}
+		return map[string]string{"srvr": serves + "leader\n", "wchs": "4 connections watching 9 paths\nTotal watches:20000\n"}[word]
+	})
+	q := Inquiry{Now: time.Now, Limit: 10 * time.Second, Covers: make([]inspect.ID, 1), admins: []*zkadmin.Server{server}}
+	u := q.Run(t.Context()).missed.watches
+	must.Equal(t, len(u), 1, "unseen")
+	must.Equal(t, u[0].Read+": "+u[0].Reason, "wchp: it has 20000 watches, too many to list without slowing it down")
+	must.True(t, u[0].Advice != "", "advice")
 }

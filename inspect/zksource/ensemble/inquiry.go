@@ -234,13 +234,13 @@ func (q *Inquiry) readSessions(
 	return sessions, nil
 }
 
-var errTooMany = errors.New("too many to ask for without slowing the server down")
+var errTooMany = errors.New("too many to list without slowing it down")
 
 // affordable checks that the watch table is small enough to request.
 func affordable(ctx context.Context, admin *zkadmin.Server) error {
 	sum, err := admin.WatchSummary(ctx)
 	if err == nil && sum.Watches >= watchTableLimit {
-		err = fmt.Errorf("%d watches: %w", sum.Watches, errTooMany)
+		err = fmt.Errorf("it has %d watches, %w", sum.Watches, errTooMany)
 	}
 	return err
 }

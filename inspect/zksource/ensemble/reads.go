@@ -65,6 +65,9 @@ func serverUnseen(s *zkadmin.Server, what read, err error) (*inspect.Unseen, *in
 	if given {
 		u.Read = b.name
 	}
+	if errors.Is(err, errTooMany) {
+		u.Advice = "go by the order of the queue: waiters normally watch as their library does"
+	}
 	var rights []string
 	if refused {
 		rights = append(rights, adminCredentials)
