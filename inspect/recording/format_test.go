@@ -101,9 +101,7 @@ func full() (inspect.Update, filler) {
 func playOne(t *testing.T, file []byte) inspect.Update {
 	t.Helper()
 	played := played(t, file, Kept())
-	if len(played) != 1 {
-		t.Fatalf("%d updates", len(played))
-	}
+	must.Equal(t, len(played), 1, "updates")
 	return played[0]
 }
 

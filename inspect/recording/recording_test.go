@@ -2,6 +2,7 @@ package recording
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -11,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/iotest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -175,9 +175,13 @@ func TestUnreadableFilesAreErrors(t *testing.T) {
 	r := must.Have(Open(time.Now, path))(t)
 	must.Succeed(t, os.Remove(path))
 	must.Equal(t, fmt.Sprint(r.All(func(inspect.Update) {})), "recording: open "+path+": no such file or directory")
-	broken := io.MultiReader(strings.NewReader(beginning), iotest.ErrReader(io.ErrClosedPipe))
-	err = Read(time.Now, broken).All(nil)
-	must.Equal(t, fmt.Sprint(err), "recording: recording, line 2: io: read/write on closed pipe")
+	path = keep(t, asGzip, handoffs(0))
+	broken := must.Have(os.ReadFile(path))(t)
+	broken[len(broken)-8]++ // the checksum
+	must.Succeed(t, os.WriteFile(path, broken, 0o600))
+	_, err = finderOf(t, path).End(t.Context())
+	must.Equal(t, fmt.Sprint(err), "recording: "+path+", line 4: gzip: invalid checksum")
+	must.Be(t, must.Have(Open(time.Now, path))(t).All(func(inspect.Update) {}), gzip.ErrChecksum)
 	again := New(time.Now, io.Discard, Read(time.Now, strings.NewReader("hello\n")))
 	must.Be(t, again.Run(t.Context(), nil), ErrFormat, "recording another recording")
 }

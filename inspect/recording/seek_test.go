@@ -15,11 +15,7 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
-const (
-	asText = "text"
-	asZstd = "zstd"
-	asGzip = "gzip"
-)
+const asText, asZstd, asGzip = "text", "zstd", "gzip"
 
 // keep writes a recording to a file.
 func keep(tb testing.TB, form string, updates func(func(time.Time, inspect.Update) bool)) (path string) {
