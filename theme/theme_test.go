@@ -5,8 +5,11 @@ import (
 	"strings"
 	"testing"
 
+	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/colorprofile"
 	"github.com/charmbracelet/x/ansi"
+
+	"github.com/lockscope/lockscope/internal/must"
 )
 
 func TestGlyphsAreOneCellAndDiffer(t *testing.T) {
@@ -92,5 +95,64 @@ func TestGaugeRunsDown(t *testing.T) {
 	}
 	if full, rest := New(Options{ASCII: true}).Gauge(0.5, 4); full+rest != "==--" {
 		t.Errorf("half in ASCII is %q", full+rest)
+	}
+}
+
+func TestStylesRenderAsInLipgloss(t *testing.T) {
+	red, blue := lipgloss.Color("1"), lipgloss.Color("#0000ff")
+	for _, test := range []struct {
+		ours   Style
+		theirs lipgloss.Style
+	}{
+		{Style{}, lipgloss.NewStyle()},
+		{Style{}.In(red), lipgloss.NewStyle().Foreground(red)},
+		{Style{}.In(lipgloss.NoColor{}).Bold(), lipgloss.NewStyle().Bold(true)},
+		{Style{}.On(blue).Reverse(), lipgloss.NewStyle().Background(blue).Reverse(true)},
+		{Style{}.In(red).On(blue).Bold(), lipgloss.NewStyle().Foreground(red).Background(blue).Bold(true)},
+		{Style{}.In(red).Inherit(Style{}.In(blue).On(blue).Bold()), lipgloss.NewStyle().Foreground(red).Background(blue).Bold(true)},
+	} {
+		must.Equal(t, test.ours.Render("held"), test.theirs.Render("held"))
+	}
+}
+
+func TestSkinReplacesColours(t *testing.T) {
+	s := must.Have(NewSkin(map[string]string{"holding": "#123456"}))(t)
+	must.Equal(t, New(Options{Skin: s}).Holding.Foreground(), lipgloss.Color("#123456"))
+	must.Equal(t, New(Options{Skin: s}).Waiting, New(Options{}).Waiting, "what the skin leaves out")
+	for _, few := range []Options{{NoColor: true}, {Profile: colorprofile.ANSI}} { // these terminals keep the theme's colours
+		skinned := few
+		skinned.Skin = s
+		must.Equal(t, New(skinned).Holding, New(few).Holding, few)
+	}
+	if len(SkinRoles()) != int(roles) {
+		t.Errorf("%d names of %d roles", len(SkinRoles()), roles)
+	}
+	for colours, says := range map[[2]string]string{{"holdings", "#123456"}: "no role", {"holding", "red"}: "#rrggbb"} {
+		if _, err := NewSkin(map[string]string{colours[0]: colours[1]}); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%v: %v", colours, err)
+		}
+	}
+}
+
+func TestSparksKeepSmallValuesVisible(t *testing.T) {
+	for _, test := range []struct {
+		options Options
+		want    string
+	}{
+		{Options{}, " ▁▁▄██╌"}, {Options{ASCII: true}, " __=##:"},
+	} {
+		// A small value is not blank, a value above the maximum is full, and unknown differs from
+		// zero.
+		must.Equal(t, New(test.options).Sparks([]float64{0, 0.01, 1, 4, 8, 99, -1}, 8), test.want)
+	}
+	must.Equal(t, New(Options{}).Sparks([]float64{0, 3}, 0), "  ", "of nothing")
+}
+
+func TestPillarIsProportional(t *testing.T) {
+	for _, test := range []struct {
+		value float64
+		want  string
+	}{{0, "   "}, {0.001, "  ▁"}, {1, "  █"}, {1.5, " ▄█"}, {3, "███"}, {9, "███"}} {
+		must.Equal(t, strings.Join(New(Options{}).Pillar(test.value, 3, 3), ""), test.want, test.value)
 	}
 }
