@@ -103,6 +103,9 @@ func (s *played) step(t *testing.T, words ...string) {
 		s.write(p, rest)
 	case "shut", "open":
 		s.shut[p] = words[0] == "shut"
+		if stat := s.nodes[p]; stat != nil {
+			stat.Aversion++
+		}
 	case "break", "mend":
 		s.odd[p] = words[0] == "break"
 	case "unchroot":
