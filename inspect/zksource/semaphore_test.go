@@ -144,19 +144,6 @@ func TestSingleNodesAreLocks(t *testing.T) {
 	})
 }
 
-func TestChangedDataGrantsPermit(t *testing.T) {
-	eachServer(t, func(_ *testing.T, s *scene) {
-		s.create("/semaphore-", "ACQUIRED", contender)
-		second := s.create("/semaphore-", "", contender)
-		v := s.watch()
-		v.awaitLock(s.root, "a waiter", func(l *inspect.Lock) bool { return l.Recipe == "madelson" && len(l.Waiters) == 1 })
-		s.write(strings.TrimPrefix(second, s.root), "ACQUIRED")
-		v.awaitLock(s.root, "two holders", func(l *inspect.Lock) bool { return len(l.Holders) == 2 })
-		s.remove(second)
-		v.awaitLock(s.root, "one holder", func(l *inspect.Lock) bool { return len(l.Holders) == 1 })
-	})
-}
-
 func TestSymfonyLocksAtRootAreFound(t *testing.T) {
 	t.Parallel()
 	for name, start := range ownServers() {

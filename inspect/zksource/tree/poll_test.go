@@ -17,7 +17,7 @@ func wide(directories int) *Tree {
 	for i := range directories {
 		names = append(names, fmt.Sprintf("l%03d", i))
 	}
-	r.answer(JobList, "/", "", noon, &Stat{Czxid: 1}, nil, names...)
+	r.answer(JobList, "/", Stat{Czxid: 1}, names...)
 	for _, name := range names {
 		d := r.dirs["/"+name]
 		d.phase, d.asked, d.readAt = listable, idle, noon
@@ -85,9 +85,9 @@ func TestWideTreeShowsFirstLockEarly(t *testing.T) {
 		names = append(names, fmt.Sprintf("l%03d", i))
 	}
 	r := grown(Config{Roots: []string{"/"}})
-	r.answer(JobList, "/", "", noon, &Stat{Czxid: 1, NumChildren: 1000}, nil, names...)
+	r.answer(JobList, "/", Stat{Czxid: 1, NumChildren: 1000}, names...)
 	first := r.Queue.Pick()
-	r.answer(first.Kind, first.Dir.Path, "", noon, &Stat{Czxid: 2, NumChildren: 5}, nil)
+	r.answer(first.Kind, first.Dir.Path, Stat{Czxid: 2, NumChildren: 5})
 	next := r.Queue.Pick()
 	must.True(t, next.Kind == JobList && next.Dir == first.Dir, "after the Stat of", first.Dir.Path, "came", next)
 }

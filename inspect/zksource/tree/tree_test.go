@@ -29,13 +29,9 @@ func grown(cfg Config) *Tree {
 }
 
 // answer applies a reply and builds the changed locks.
-func (t *Tree) answer(kind Kind, p, name string, at time.Time, stat *Stat, err error, names ...string) {
-	reply := &Reply{Job: Job{Kind: kind, Dir: t.dirs[p], Name: name}, Sent: at, At: at, Names: names, Err: err}
-	if stat != nil {
-		reply.Stat = *stat
-	}
-	t.Apply(reply)
-	t.Build(at)
+func (t *Tree) answer(kind Kind, p string, stat Stat, names ...string) {
+	t.Apply(&Reply{Job: Job{Kind: kind, Dir: t.dirs[p]}, Sent: noon, At: noon, Names: names, Stat: stat})
+	t.Build(noon)
 }
 
 func TestChrootIsAddedAndRemoved(t *testing.T) {
