@@ -204,7 +204,8 @@ func (s *scripted) state() []string {
 		fmt.Sprint("connects next: ", when(s.conn.retryAt), ", for ", s.patience()),
 		fmt.Sprint("wakes after: ", s.untilNext(s.now())),
 		fmt.Sprint("credentials: ", string(s.conn.auth)),
-		fmt.Sprint("inquires next: ", when(asks.askAt), ", now: ", asks.asking, ", asked for watches: ", when(asks.watchesAt)),
+		fmt.Sprint("inquires next: ", when(asks.askAt), ", now: ", asks.asking,
+			", asked for watches: ", when(asks.watchesAt)),
 		fmt.Sprint("disturbed: ", when(b.DisturbedAt), ", connections lost: ", b.Lost),
 		fmt.Sprint("first pass done: ", b.FirstPass, ", ends: ", s.done),
 	}

@@ -317,34 +317,6 @@ func TestCuratorSemaphoreIsNeverCertainMutex(t *testing.T) {
 	})
 }
 
-// Recreated directories may be another lock, unless the semaphore's permits or queue remained.
-func TestSemaphoreRecreatedAsMutexIsMutex(t *testing.T) {
-	eachServer(t, func(t *testing.T, s *scene) {
-		for i, gone := range [][]string{{"/leases", "/locks"}, {"/locks", "/leases"}, {"/leases", "/locks", ""}} {
-			sem := fmt.Sprint("/sem", i)
-			o := s.follow(sem)
-			s.dirs(sem, sem+"/leases", sem+"/locks")
-			lease := s.create(sem+"/leases"+firstLease, "a", contender)
-			o.awaitLock("held", func(l *inspect.Lock) bool { return len(l.Holders) == 1 })
-			s.remove(lease)
-			for _, p := range gone {
-				s.remove(s.root + sem + p)
-			}
-			if len(gone) == 3 {
-				s.dirs(sem)
-			}
-			s.dirs(sem + "/locks")
-			s.create(sem+"/locks"+secondLock, "b", contender)
-			o.await("the mutex", func(snapshot *inspect.Snapshot) bool {
-				l := snapshot.Lock(s.id(sem + "/locks"))
-				return l != nil && len(l.Holders) == 1
-			})
-			l := o.seen.Lock(o.id)
-			must.True(t, l == nil || l.Contention() == 0, gone, l)
-		}
-	})
-}
-
 // The only member of a registry looks like a lock of one node until the second member appears.
 func TestSecondRegistryMemberCausesNoRelease(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *scene) {

@@ -25,7 +25,8 @@ type world struct {
 }
 
 func newWorld(dirs ...string) *world {
-	w := &world{nodes: map[string]*Stat{"/": {}}, data: map[string]string{}, shut: map[string]bool{}, odd: map[string]bool{}, now: noon}
+	w := &world{nodes: map[string]*Stat{"/": {}}, data: map[string]string{}, now: noon}
+	w.shut, w.odd = map[string]bool{}, map[string]bool{}
 	for _, p := range dirs {
 		w.create(p, 0)
 	}
