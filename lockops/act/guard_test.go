@@ -303,7 +303,8 @@ func TestCanceledRemovalIsNeverSent(t *testing.T) {
 	audit, _ := openAudit(t)
 	z := NewZooKeeper(nil, Target{}, audit)
 	sent := false
-	result, err := z.remove(ctx, func() (Reason, string, error) { sent = true; return "", "", nil }, Result{}, line{Lock: "zk:/a"})
+	do := func() (Reason, string, error) { sent = true; return "", "", nil }
+	result, err := z.remove(ctx, do, Result{}, line{Lock: "zk:/a"})
 	if result.Late != nil {
 		close(result.recorded) // so that Close has nothing to wait for
 	}
@@ -347,7 +348,7 @@ func TestNoAuditNoAction(t *testing.T) {
 	eachConfirmed(t, 0, func(t *testing.T, q confirmedRelease) {
 		q.releaser.audit.Close()
 		result, err := q.releaser.Execute(t.Context(), q.preview, "typed")
-		must.True(t, err != nil && !result.Released && result.Reason == NoAudit && q.there(t, 0), "result", result, err)
+		must.True(t, err != nil && !result.Released && result.Reason == "audit" && q.there(t, 0), "result", result, err)
 	})
 }
 
@@ -356,15 +357,11 @@ func TestReleaseChecksAndDeletesPerMaster(t *testing.T) {
 	servertest.EachRedis(t, 3, func(t *testing.T, servers []*servertest.Redis) {
 		clients, releaser := onServers(t, servers...)
 		key := servertest.UniqueName(t)
-		long := strings.Repeat("x", 3000)
-		for _, value := range []string{"Y2NjY2NjY2NjY2NjY2NjYw==", "\xff\x00binary", long} {
+		for _, value := range []string{"Y2NjY2NjY2NjY2NjY2NjYw==", "\xff\x00binary"} {
 			for _, c := range clients {
 				must.Succeed(t, c.Set(t.Context(), key, value, time.Minute).Err())
 			}
 			request := ofKey(key, value)
-			if len(value) > 1<<10 {
-				request = ofKey(key, digest(value))
-			}
 			p := confirmed(t, releaser, request)
 			must.Equal(t, len(p.Sends), 3, "requests in the preview")
 			// The third master gets another holder between preview and release. That holder must
@@ -399,6 +396,7 @@ func TestReleaseFailsWithoutQuorum(t *testing.T) {
 	must.Equal(t, result.Detail, "too few masters answer to tell whether it holds the lock; nothing was done")
 	_, err = releaser.Preview(t.Context(), p.Request)
 	must.Contain(t, fmt.Sprint(err), ": too few answered to tell who holds it: master "+servers[1].Addr)
+	must.Equal(t, releaser.read(t.Context(), p.Request.ID).lock.Masters[1].Addr, servers[1].Addr, "silent master")
 	must.True(t, !result.Masters[0].Deleted && result.Masters[1].Err != nil, "masters", result.Masters)
 	must.Equal(t, clients[0].Exists(t.Context(), "lock:a").Val(), 1, "keys, although the holder is unknown")
 }

@@ -231,9 +231,9 @@ func TestNaturalEndIsNotARelease(t *testing.T) {
 			m, unknown := result.Masters[0], strings.HasPrefix(tt.detail, somehow)
 			must.Equal(t, result.Detail, tt.detail, tt.name)
 			must.True(t, !result.Released && !m.Deleted && m.Err != nil && result.Unknown == unknown, tt.name, result, err)
-			ended, reason := EndedItself, Gone
+			ended, reason := Ended("itself"), Gone
 			if unknown {
-				ended, reason = EndedSomehow, ""
+				ended, reason = "somehow", ""
 			}
 			must.True(t, m.Ended == ended && result.Reason == reason && errors.Is(err, ErrUnreachable) == unknown,
 				tt.name, "ended", m.Ended, result.Reason, err)

@@ -62,16 +62,16 @@ func TestPreviewConsidersOtherLocks(t *testing.T) {
 		deadlock Deadlock
 		lines    string
 	}{
-		{"all read", zks(inspect.Connected), all, NoDeadlock, more},
-		{"no other locks", zks(inspect.Connected), one, NoDeadlock, ""},
-		{"another backend's", zks(inspect.Connected)[:0], one, DeadlockUnknown, unread + cycle},
-		{"not all read", zks(inspect.Degraded), all[:2], DeadlockUnknown, unread + cycle + "; the client still holds: zk:/b"},
-		{"being read", reading, one, DeadlockUnknown, unread + cycle},
-		{"nothing read", nil, all, DeadlockUnknown, unread + cycle},
-		{"Redis, where the same program may wait, is down", zks(inspect.Connected, downRedis), all, DeadlockUnknown, unread + cycle + "; " + more},
-		{"another ensemble, with its own sessions, is down", zks(inspect.Connected, downZK), all, NoDeadlock, more},
-		{"a deadlock", zks(inspect.Connected), cycleOf, DeadlockEnds, "this also breaks the deadlock; the client is still waiting for: zk:/b"},
-		{"a deadlock of waiters", zks(inspect.Connected), behindCycle, DeadlockStays, "this does not break the deadlock"},
+		{"all read", zks(inspect.Connected), all, "none", more},
+		{"no other locks", zks(inspect.Connected), one, "none", ""},
+		{"another backend's", zks(inspect.Connected)[:0], one, "unknown", unread + cycle},
+		{"not all read", zks(inspect.Degraded), all[:2], "unknown", unread + cycle + "; the client still holds: zk:/b"},
+		{"being read", reading, one, "unknown", unread + cycle},
+		{"nothing read", nil, all, "unknown", unread + cycle},
+		{"Redis, where the same program may wait, is down", zks(inspect.Connected, downRedis), all, "unknown", unread + cycle + "; " + more},
+		{"another ensemble, with its own sessions, is down", zks(inspect.Connected, downZK), all, "none", more},
+		{"a deadlock", zks(inspect.Connected), cycleOf, "ends", "this also breaks the deadlock; the client is still waiting for: zk:/b"},
+		{"a deadlock of waiters", zks(inspect.Connected), behindCycle, "stays", "this does not break the deadlock"},
 	} {
 		o := considered(tt.backends, tt.locks...)
 		must.Equal(t, o.Deadlock, tt.deadlock, tt.name)
@@ -95,12 +95,12 @@ func TestDeadlockOnMissingBackendIsUnknown(t *testing.T) {
 		backends []*inspect.Backend
 		want     Deadlock
 	}{
-		{"a waiter", kazooLock("/a", 1, 2), []*inspect.Backend{zk}, DeadlockUnknown},
-		{"no waiter", kazooLock("/a", 1), []*inspect.Backend{zk}, NoDeadlock},
-		{"a waiter for a key", behind(false), []*inspect.Backend{other}, DeadlockUnknown},
-		{"its waiter is most likely gone", behind(true), []*inspect.Backend{other}, NoDeadlock},
-		{"both given", kazooLock("/a", 1, 2), []*inspect.Backend{zk, other}, NoDeadlock},
-		{"an unknown owner", kazooLock("/a", 0, 2), []*inspect.Backend{zk, other}, DeadlockUnknown},
+		{"a waiter", kazooLock("/a", 1, 2), []*inspect.Backend{zk}, "unknown"},
+		{"no waiter", kazooLock("/a", 1), []*inspect.Backend{zk}, "none"},
+		{"a waiter for a key", behind(false), []*inspect.Backend{other}, "unknown"},
+		{"its waiter is most likely gone", behind(true), []*inspect.Backend{other}, "none"},
+		{"both given", kazooLock("/a", 1, 2), []*inspect.Backend{zk, other}, "none"},
+		{"an unknown owner", kazooLock("/a", 0, 2), []*inspect.Backend{zk, other}, "unknown"},
 	} {
 		o := considered(tt.backends, tt.lock)
 		must.Equal(t, o.Deadlock, tt.want, tt.name)

@@ -105,6 +105,10 @@ func TestClusterNodeIsNamed(t *testing.T) {
 	releaser := onMaster(t, cluster, "seed:1")
 	p := confirmed(t, releaser, ofKey("lock:a", "v"))
 	must.Contain(t, p.Sends[0], server.Addr+": compare-and-delete lock:a")
+	end := must.Have(releaser.PreviewEnd(t.Context(), ClientRequest{}))(t)
+	must.Equal(t, end.Refused, Unsupported, "to end a client")
+	must.Equal(t, end.Detail,
+		"a client of a Cluster has connections to each node: use the node as a target (redis://HOST:PORT)")
 	deny(t, server, "time")
 	result := must.Have(releaser.Execute(t.Context(), p, "typed"))(t)
 	must.True(t, result.Released && result.Masters[0].Addr == server.Addr, result)

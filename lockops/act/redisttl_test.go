@@ -8,6 +8,11 @@ import (
 	"github.com/lockscope/lockscope/internal/must"
 )
 
+// The command line's users depend on these words.
+func TestReasonsOfOtherPackagesStay(t *testing.T) {
+	must.Same(t, []Reason{Declined, ReadOnly}, []Reason{"declined", "read-only"})
+}
+
 func TestBoundsOfTTLAreChecked(t *testing.T) {
 	must.Equal(t, expiryCondition(&inspect.Vote{}), ", whatever its expiry")
 	for ttl, ok := range map[time.Duration]bool{
