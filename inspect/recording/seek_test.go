@@ -121,6 +121,8 @@ func TestMomentMatchesFullReplay(t *testing.T) {
 		for _, n := range []int{0, 1, 39, 100, 649, 651, 700, 1900, 2999, 3005} {
 			m := sameMoment(t, f, after(n))
 			must.True(t, n <= 1000 || len(m.lines) <= 2000, form, "the moment after", n, "changes is built from the beginning")
+			whole := bytes.HasPrefix(m.lines[0], []byte(wholeBegin)) // the first is a minute after the beginning
+			must.Equal(t, whole, n > 650, form, "five seconds before", n, "changes there was a snapshot")
 			p := must.Have(f.partBefore(after(n)))(t)
 			recent := !p.at.After(after(n)) && after(n).Sub(p.at) <= wholeEvery+time.Second
 			must.True(t, recent || form == asGzip, form, "the part before", n, "changes begins at", p.at)
