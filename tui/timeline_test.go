@@ -7,17 +7,9 @@ import (
 	"github.com/lockscope/lockscope/tui/internal/fixture"
 )
 
-// The figures count an ended wait even if it began before watching did.
-func TestWaitsShownInLanesAreCounted(t *testing.T) {
-	p := playing(t, Options{}, startOfPlay(), 120, 36)
-	m := p.timeline()
-	p.pass(100*time.Second, 0)
-	wantText(t, m, "waited 35s", "wait p50 35s", "(1 wait)", "waits: 1")
-	wantNoText(t, m, "no completed waits", "waits: 0")
-}
-
 // A hold with an unseen beginning may have been far shorter than the life of its entry. Neither the
-// figures above the lanes nor the histogram below them count it.
+// figures above the lanes nor the histogram below them count it. They count an ended wait, even if it
+// began before watching did.
 func TestUnseenHoldStartIsNotCounted(t *testing.T) {
 	t.Parallel()
 	l := startOfPlay()

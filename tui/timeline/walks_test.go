@@ -52,8 +52,6 @@ type walk struct {
 	t        *testing.T
 	now      time.Time
 	attempts []attempt
-	masters  []inspect.Vote
-	paused   bool
 
 	snapshot   *inspect.Snapshot
 	log        *screen.EventLog
@@ -63,7 +61,7 @@ type walk struct {
 func (w *walk) Snapshot() *inspect.Snapshot { return w.snapshot }
 func (w *walk) Theme() *theme.Theme         { return theme.New(theme.Options{ASCII: true, NoColor: true}) }
 func (w *walk) Now() time.Time              { return w.now }
-func (w *walk) Live() bool                  { return !w.paused }
+func (w *walk) Live() bool                  { return true }
 func (w *walk) Past() bool                  { return false }
 func (w *walk) Log() *screen.EventLog       { return w.log }
 func (w *walk) Flash(text string)           { w.said = text }
@@ -85,10 +83,6 @@ func (w *walk) take(verb, rest string) {
 	case "":
 	case "client":
 		w.attempts = append(w.attempts, w.attempt(strings.Fields(rest)))
-	case "masters":
-		w.masters = fixture.Thin().Masters
-	case "paused":
-		w.paused = true
 	case "now":
 		w.now = w.before(rest)
 	case "open":
@@ -133,7 +127,7 @@ const watched = 2 * time.Minute
 func (w *walk) look() {
 	l := &inspect.Lock{
 		ID: fixture.Id("zk:/locks/fair"), Kind: inspect.KindMutex, Recipe: "curator", Confidence: recipe.Certain,
-		State: inspect.StateFree, ReadAt: w.now, Masters: w.masters,
+		State: inspect.StateFree, ReadAt: w.now,
 	}
 	w.log = &screen.EventLog{}
 	var waits, holds []time.Duration
@@ -177,14 +171,10 @@ type attempt struct {
 	how            inspect.EventKind
 }
 
-// attempt reads words such as ann came 150 got 120 released 90. A client keeps its session.
+// attempt reads words such as ann came 150 got 120 released 90. The last letter is the session.
 func (w *walk) attempt(words []string) attempt {
 	a := attempt{Contender: fixture.Znode(int32(100+len(w.attempts)), words[0], 0, nil, 0)}
-	for _, e := range w.attempts {
-		if e.Owner.Label == a.Owner.Label {
-			a.Owner = e.Owner
-		}
-	}
+	a.Owner.Session = int64(words[0][len(words[0])-1])
 	for pair := range slices.Chunk(words[1:], 2) {
 		switch at := w.before(pair[1]); pair[0] {
 		case "held":
