@@ -173,7 +173,7 @@ func (w Window) Axis(mark string, now time.Time) string {
 		}
 	}
 	room := w.Cells
-	if at := w.at(now) + 1 - len("now"); !now.IsZero() && at >= 0 {
+	if at := w.at(now) + 1 - len("now"); at >= 0 {
 		room = at - 1
 		put(at, "now")
 	}
