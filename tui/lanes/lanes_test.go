@@ -116,11 +116,11 @@ func TestLanesAreDrawn(t *testing.T) {
 		got.add(v.Facts(&test.lane, 100)...)
 	}
 	v.kind, dead.Mode, v.Looked = inspect.KindRW, recipe.Shared, s(19)
-	got = append(got, "# a writer and a reader, watched from the first cell")
+	got = append(got, "# readers and writers, watched from the first cell")
 	early := &Lane{Contender: &dead, Queued: s(180), Present: true, early: true}
 	unknown := &Lane{Contender: holder, Present: true, early: true}
-	list := []*Lane{&before, early, unknown}
-	got.add(v.List(list, widget.Scroller{At: Present(list)}, 3)...)
+	list := []*Lane{&before, early, unknown, {Contender: waiter, Present: true}}
+	got.add(v.List(list, widget.Scroller{At: Present(list)}, 4)...)
 	waits, holds := Ended(all, s(0))
 	got = append(got, fmt.Sprint("# finished waits: ", waits, ", holds: ", holds))
 	got.compare(t, "lanes")
