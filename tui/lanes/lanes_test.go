@@ -66,7 +66,7 @@ func ago(seconds float64) time.Time {
 func TestLanesAreDrawn(t *testing.T) {
 	s := ago
 	entry := func(label inspect.Untrusted, state inspect.ContenderState) *inspect.Contender {
-		return &inspect.Contender{Name: label, State: state, Owner: inspect.Owner{Label: label}}
+		return &inspect.Contender{Name: label, State: state, Since: s(18), Owner: inspect.Owner{Label: label}}
 	}
 	holder, waiter := entry("ann", inspect.Holding), entry("bob", inspect.Waiting)
 	dead, known := *holder, fixture.Znode(7, "long-name-of-eve", 0, nil, 0)
@@ -78,8 +78,7 @@ func TestLanesAreDrawn(t *testing.T) {
 	l.Observed.History = &inspect.History{Overtaken: map[inspect.Untrusted]int{"bob": 1}}
 	v := View{Context: hostOf(l), id: l.ID, Looked: s(16), label: 14, times: true}
 	v.Window = WindowTo(s(0), 20*time.Second, 20)
-	var got page
-	var all []*Lane
+	got, all := page(nil), []*Lane(nil)
 	for _, test := range []struct {
 		name string
 		lane Lane
@@ -201,9 +200,11 @@ func TestReadersDoNotOvertakeReaders(t *testing.T) {
 		c := &inspect.Contender{Mode: mode, State: inspect.Holding}
 		return Lane{Contender: c, Queued: ago(queued), Granted: ago(granted), Present: true}
 	}
-	list := []Lane{lane(59, 51, recipe.Shared), lane(58, 52, recipe.Exclusive), lane(57, 55, recipe.Shared)}
+	const read, write = recipe.Shared, recipe.Exclusive
+	list := []Lane{lane(59, 51, read), lane(58, 52, write), lane(57, 55, read), lane(60, 50, read)}
+	list[3].early = true // it did not wait while we watched
 	overtakings(list, fixture.Noon)
-	for i, want := range []int{1, 1, 0} { // only the writer overtakes the first
+	for i, want := range []int{1, 1, 0, 0} { // only the writer overtakes the first
 		must.Equal(t, len(list[i].Overtaken), want, "lane", i, "overtaken … times")
 	}
 }
@@ -366,8 +367,7 @@ func TestContention(t *testing.T) {
 	early := fixture.Entry("early", 0, 0)
 	early.Since, early.State = time.Time{}, inspect.Holding
 	past := PastLock{ended: []inspect.Event{{Kind: inspect.EventReleased, At: ago(4), Contender: &early}}}
-	hour := View{Window: WindowTo(fixture.Noon, time.Hour, 60)}
-	all := hour.In(LanesOf(l, past, fixture.Noon))
+	all := (&View{Window: WindowTo(fixture.Noon, time.Hour, 60)}).In(LanesOf(l, past, fixture.Noon))
 	w := Window{From: fixture.Ago(10 * time.Second), Step: 2 * time.Second, Cells: 6}
 	got := w.Contention(all, fixture.Ago(7*time.Second), fixture.Ago(time.Second))
 	// From 10 s ago: 2 s before watching began, then half a cell, two holders in turn, half a cell
