@@ -85,7 +85,8 @@ func (r *Redis) Preview(ctx context.Context, req Request) (Preview, error) {
 		p.Warnings = append(p.Warnings, lacks...)
 		return p, nil
 	}
-	way, ok := removalOf(rd.lock, p.Seen, "")
+	value, _ := rd.value(p.Seen)
+	way, ok := removalOf(rd.lock, p.Seen, value)
 	if !ok {
 		p.Refused, p.Detail = Unsupported, unsupported(rd.lock)
 		return p, nil
