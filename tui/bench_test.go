@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -99,6 +100,7 @@ func BenchmarkKeyToScreen(b *testing.B) {
 }
 
 func keyToScreen(b *testing.B, n int) {
+	defer debug.SetGCPercent(debug.SetGCPercent(50)) // as lockscope does
 	p := start(b, Options{}, 120, 40)
 	list := fixture.ManyLocks(n)
 	sub, change := observed(b, list)
