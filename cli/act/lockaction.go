@@ -141,16 +141,24 @@ func (r *lockAction) answer(stopped act.Reason, err error, json func() any, text
 
 // showOwner begins a preview with the contender.
 func (r *action) showOwner(to io.Writer, p *act.Preview) {
-	fmt.Fprintf(to, "%s %s\n  owner   %s (%s)\n", r.verb, p.Request.ID, p.Seen.Who(), p.Seen.Name)
+	fmt.Fprintf(to, "%s %s\n  owner   %s\n", r.verb, p.Request.ID, named(p.Seen))
 }
 
 // showNext names the waiter that would get the lock.
 func showNext(to io.Writer, p *act.Preview) {
 	next := p.NoNext()
 	if p.Next != nil {
-		next = p.Next.Who().String() + " (" + p.Next.Name.String() + ")"
+		next = named(p.Next)
 	}
 	fmt.Fprintf(to, "  next    %s\n", next)
+}
+
+// named is a contender with its name.
+func named(c *inspect.Contender) string {
+	if who := c.Who(); who != c.Name {
+		return fmt.Sprintf("%s (%s)", who, c.Name)
+	}
+	return c.Name.String()
 }
 
 // misnamed returns advice if --owner is a contender's label instead of its name, else nil. It never
