@@ -3,6 +3,7 @@ package lanes
 import (
 	"flag"
 	"fmt"
+	"math"
 	"os"
 	"strings"
 	"testing"
@@ -93,6 +94,8 @@ func TestLanesAreDrawn(t *testing.T) {
 		{"a moment", Lane{Contender: holder, Queued: s(10), Granted: s(10), Ended: s(10)}},
 		{"ended as the window began", Lane{Contender: holder, Queued: s(60), Granted: s(50), Ended: s(19)}},
 		{"comes later", Lane{Contender: holder, Queued: s(-1), Granted: s(-2), Ended: s(-3)}},
+		{"queued after the drawn time", Lane{Contender: waiter, Queued: s(-1), Present: true}},
+		{"granted after the drawn time", Lane{Contender: holder, Granted: s(-1), Present: true}},
 		{"was gone before", Lane{Contender: holder, Queued: s(60), Granted: s(50), Ended: s(40)}},
 		{"held before we looked", Lane{Contender: holder, Queued: s(18), Present: true, early: true}},
 		{"long before", Lane{Contender: holder, Queued: s(180), Present: true, early: true}},
@@ -120,6 +123,7 @@ func TestLanesAreDrawn(t *testing.T) {
 	unknown := &Lane{Contender: holder, Present: true, early: true}
 	list := []*Lane{&before, early, unknown, {Contender: waiter, Present: true}}
 	got.add(v.List(list, widget.Scroller{At: Present(list)}, 4)...)
+	must.Equal(t, Present(list[1:]), 0, "the lane of a holder that comes first")
 	waits, holds := Ended(all, s(0))
 	got = append(got, fmt.Sprint("# finished waits: ", waits, ", holds: ", holds))
 	got.compare(t, "lanes")
@@ -261,6 +265,7 @@ func TestLanesInOrderOfArrival(t *testing.T) {
 	early := inspect.Contender{Name: "a", Since: ago(90), State: inspect.Holding}
 	l := &inspect.Lock{Holders: []inspect.Contender{fixture.Entry("e", 30*s, 10*s)}}
 	l.Waiters = []inspect.Contender{fixture.Entry("d", 40*s, 0), fixture.Entry("f", 5*s, 0)}
+	l.Waiters[0].Owner.Session = 7
 	past := PastLock{
 		spans: []inspect.Span{
 			{Contender: "a", Queued: early.Since, Ended: ago(40)},
@@ -274,14 +279,28 @@ func TestLanesInOrderOfArrival(t *testing.T) {
 		},
 	}
 	var got []string
-	for _, n := range LanesOf(l, past, fixture.Noon) {
+	list := LanesOf(l, past, fixture.Noon)
+	for _, n := range list {
 		c := n.Contender
 		got = append(got, fmt.Sprint(c.Name, c.Owner.Label, c.Owner.Session, n.Present, n.early, n.Left, len(n.Overtaken)))
 	}
 	must.Same(t, got, []string{ // name, owner, present, early, left, and the number of overtakes
 		"0z7 false false false 0", "a0 false true false 0", "b0 false false false 0", "c0 false false true 0",
-		"d0 true false false 1", "e0 true false false 0", "f0 true false false 0",
+		"d7 true false false 1", "e0 true false false 0", "f0 true false false 0",
 	})
+	folded := Fold((&View{Window: WindowTo(fixture.Noon, time.Hour, 60)}).In(list), "zk")
+	must.Equal(t, folded[0].Contender.Name, "d", "at the place of its client's remembered attempt")
+}
+
+// Simultaneous arrivals are in the order of their sequence numbers, which wrap around.
+func TestSequenceNumbersBreakTies(t *testing.T) {
+	entry := func(number int32, sequential bool) Lane {
+		return Lane{Contender: &inspect.Contender{Sequence: number, Sequential: sequential}}
+	}
+	must.Equal(t, inArrival(entry(2, true), entry(1, true)), 1, "2 compared with 1")
+	must.Equal(t, inArrival(entry(math.MaxInt32, true), entry(math.MinInt32, true)), -1, "the last compared with the next")
+	must.Equal(t, inArrival(entry(2, true), entry(1, false)), 0, "2 compared with an entry without a number")
+	must.Equal(t, inArrival(entry(2, false), entry(1, true)), 0, "an entry without a number compared with 1")
 }
 
 // If the entry of a Redis waiter has no arrival time, the time of its first sight counts.
@@ -354,8 +373,15 @@ func TestLanesKeepTheirPlaces(t *testing.T) {
 	must.Equal(t, order(minute, attempt(3, 55, 54), second, again), "1 2 3 ", "with another client")
 	hour, past := minute, minute
 	hour.Length, past.Live = time.Hour, false
+	earlier := past
+	earlier.Window = WindowTo(ago(30), time.Minute, 60)
+	must.Equal(t, order(past, second, again), "2 1 ", "in the past, in order of arrival")
+	must.Equal(t, order(earlier, first, second, again), "1 2 ", "in an earlier window, in order of arrival")
 	must.Equal(t, order(hour, second, again), "2 1 ", "in another window, in order of arrival")
-	must.Equal(t, order(past, first, second, again), "1 2 ", "in the past, in order of arrival")
+	for range 2 {
+		got := order(minute, attempt(0, 60, 59), second, attempt(0, 40, 39))
+		must.Equal(t, got, "0 2 0 ", "unidentified clients have their own places")
+	}
 }
 
 // Each cell has the mean number of waiters and holders over its known time.
