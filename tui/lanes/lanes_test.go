@@ -297,8 +297,8 @@ func TestSequenceNumbersBreakTies(t *testing.T) {
 	entry := func(number int32, sequential bool) Lane {
 		return Lane{Contender: &inspect.Contender{Sequence: number, Sequential: sequential}}
 	}
-	must.Equal(t, inArrival(entry(2, true), entry(1, true)), 1, "2 compared with 1")
-	must.Equal(t, inArrival(entry(math.MaxInt32, true), entry(math.MinInt32, true)), -1, "the last compared with the next")
+	must.Equal(t, inArrival(entry(1, true), entry(2, true)), -1, "1 compared with 2")
+	must.Equal(t, inArrival(entry(math.MinInt32, true), entry(math.MaxInt32, true)), 1, "the next compared with the last")
 	must.Equal(t, inArrival(entry(2, true), entry(1, false)), 0, "2 compared with an entry without a number")
 	must.Equal(t, inArrival(entry(2, false), entry(1, true)), 0, "an entry without a number compared with 1")
 }
