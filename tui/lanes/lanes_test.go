@@ -270,6 +270,7 @@ func TestLanesInOrderOfArrival(t *testing.T) {
 		spans: []inspect.Span{
 			{Contender: "a", Queued: early.Since, Ended: ago(40)},
 			{Contender: "b", Queued: over.Since, Granted: over.HeldSince, Ended: ago(10)},
+			{Contender: "9", Session: 9, Queued: ago(300), Granted: ago(290)}, // its end was not seen
 			{Contender: "0", Session: 7, Label: "z", Queued: ago(200), Granted: ago(190), Ended: ago(180)},
 		},
 		ended: []inspect.Event{
@@ -285,11 +286,13 @@ func TestLanesInOrderOfArrival(t *testing.T) {
 		got = append(got, fmt.Sprint(c.Name, c.Owner.Label, c.Owner.Session, n.Present, n.early, n.Left, len(n.Overtaken)))
 	}
 	must.Same(t, got, []string{ // name, owner, present, early, left, and the number of overtakes
-		"0z7 false false false 0", "a0 false true false 0", "b0 false false false 0", "c0 false false true 0",
-		"d7 true false false 1", "e0 true false false 0", "f0 true false false 0",
+		"99 false false false 0", "0z7 false false false 0", "a0 false true false 0", "b0 false false false 0",
+		"c0 false false true 0", "d7 true false false 1", "e0 true false false 0", "f0 true false false 0",
 	})
+	must.True(t, list[0].unseenEnd && list[0].Ended.Equal(ago(290)), "held at least until its grant")
+	must.True(t, !list[1].unseenEnd, "its end was seen")
 	folded := Fold((&View{Window: WindowTo(fixture.Noon, time.Hour, 60)}).In(list), "zk")
-	must.Equal(t, folded[0].Contender.Name, "d", "at the place of its client's remembered attempt")
+	must.Equal(t, folded[1].Contender.Name, "d", "at the place of its client's remembered attempt")
 }
 
 // Simultaneous arrivals are in the order of their sequence numbers, which wrap around.
