@@ -145,12 +145,12 @@ func (f *Finder) partBefore(at time.Time) (part, error) {
 // partIn returns the first part that begins between two offsets.
 func (f *Finder) partIn(from, to int64) (part, bool) {
 	for in := bufio.NewReader(f.from(from)); from < to; {
-		skipped, err := in.ReadBytes(f.begin[0])
-		if err != nil {
+		skipped, err := in.ReadSlice(f.begin[0])
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
 			break // the end, or an error that reading from an earlier part meets too
 		}
 		from += int64(len(skipped))
-		if rest, _ := in.Peek(len(f.begin) - 1); string(rest) != f.begin[1:] {
+		if rest, _ := in.Peek(len(f.begin) - 1); err != nil || string(rest) != f.begin[1:] {
 			continue
 		}
 		if p, ok := f.partAt(from - 1); ok {

@@ -8,6 +8,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -138,6 +140,11 @@ func TestMomentMatchesFullReplay(t *testing.T) {
 		must.Succeed(t, os.WriteFile(path, text[:cut], 0o600))
 		sameMoment(t, finderOf(t, path), after(1500))
 	}
+	gap := strings.Repeat(" ", 10_000) // longer than a reader's buffer
+	must.Succeed(t, os.WriteFile(path, slices.Insert(text, whole-1, []byte(gap)...), 0o600))
+	f := finderOf(t, path)
+	p, found := f.partIn(int64(whole), f.size)
+	must.True(t, found && p.offset == int64(whole+len(gap)), "the part after the gap", p.offset)
 }
 
 // A Finder keeps the file that it opened, even if the path is replaced. A frame that zstd skips only
