@@ -258,7 +258,8 @@ func TestDifferencesOfTables(t *testing.T) {
 	}
 	after := tab.share()
 	var put, gone []string
-	after.differing(&before, func(l *Lock) { put = append(put, l.ID.Path) }, func(id ID) { gone = append(gone, id.Path) })
+	after.differing(&before, func(l *Lock) { put = append(put, l.ID.Path) },
+		func(id ID) { gone = append(gone, id.Path) })
 	must.Equal(t, len(put), 2+2*pageSize, "put")
 	must.Same(t, put[:2], []string{"/00001", "/00004"}, "put first")
 	must.Same(t, gone, []string{"/00008"}, "gone")

@@ -43,7 +43,8 @@ func (script) Focus([]inspect.ID) {}
 
 func node(number int, session int64, data string) inspect.Znode {
 	return inspect.Znode{
-		Name: fmt.Sprintf("0c4f1b2e9d8a4f6fb1f0a7c3d5e60718__lock__%010d", number), Known: true, EphemeralOwner: session, Czxid: session,
+		Name: fmt.Sprintf("0c4f1b2e9d8a4f6fb1f0a7c3d5e60718__lock__%010d", number), Known: true,
+		EphemeralOwner: session, Czxid: session,
 		Created: now.Add(-time.Minute), Data: []byte(data),
 	}
 }
